@@ -1,0 +1,64 @@
+//===- MaskTiling.h - which tiles of a mask are empty or full ---*- C++ -*-===//
+//
+// Static masks are integer sets over (query, key) positions. For tiles of the
+// score matrix this analysis tells, per query tile and per key tile, which
+// tiles of the other axis hold nothing, are wholly visible, or are mixed.
+// Pure functions; the sets are handled with MLIR's Presburger library.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef HEDDLE_ANALYSIS_MASKTILING_H
+#define HEDDLE_ANALYSIS_MASKTILING_H
+
+#include "heddle/Dialect/Heddle/IR/Heddle.h"
+
+#include "llvm/ADT/SmallVector.h"
+
+#include <cstdint>
+
+namespace heddle {
+
+enum class TileKind : uint8_t { Empty, Partial, Full };
+
+/// Tiles [begin, end) of the other axis, all of one kind.
+struct TileInterval {
+  int64_t begin;
+  int64_t end;
+  TileKind kind;
+  bool operator==(const TileInterval &o) const {
+    return begin == o.begin && end == o.end && kind == o.kind;
+  }
+};
+
+/// Sorted, disjoint, maximal intervals; empty ones are left out.
+using TileIntervals = llvm::SmallVector<TileInterval, 4>;
+
+/// The tiling of one mask at one tile size.
+struct MaskTiling {
+  int64_t queryLength, keyLength; // Sq, Sk
+  int64_t queryTile, keyTile;     // tile sizes in positions
+  /// perQueryTile[t]: intervals of key tiles for query tile t.
+  llvm::SmallVector<TileIntervals> perQueryTile;
+  /// perKeyTile[t]: intervals of query tiles for key tile t.
+  llvm::SmallVector<TileIntervals> perKeyTile;
+  /// Whether the time cap was hit and tiles were enumerated instead.
+  bool enumerated = false;
+};
+
+struct MaskTilingOptions {
+  /// Seconds after which the symbolic analysis gives up and enumerates.
+  double timeCapSeconds = 1.0;
+  /// Enumerate at once; for tests.
+  bool forceEnumeration = false;
+};
+
+/// Analyses `mask` (null: everything visible). Positions beyond Sq or Sk do not
+/// exist: a ragged last tile is full when all of its existing pairs are
+/// visible. Emits a remark at `loc` when the time cap was hit.
+MaskTiling analyzeMask(MaskAttr mask, int64_t queryLength, int64_t keyLength,
+                       int64_t queryTile, int64_t keyTile, mlir::Location loc,
+                       const MaskTilingOptions &options = {});
+
+} // namespace heddle
+
+#endif // HEDDLE_ANALYSIS_MASKTILING_H

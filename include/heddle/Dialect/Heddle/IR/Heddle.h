@@ -1,0 +1,44 @@
+//===- Heddle.h - the heddle dialect: attributes and ops --------*- C++ -*-===//
+//
+// Graph-level attention, scans, remat and differentiation ops. The .td files
+// beside this header are the documentation (see docs/dialect/Heddle.md).
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef HEDDLE_DIALECT_HEDDLE_IR_HEDDLE_H
+#define HEDDLE_DIALECT_HEDDLE_IR_HEDDLE_H
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/IntegerSet.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+namespace heddle {
+/// The terms a mask is built from; see `MaskAttr`.
+enum class MaskKind {
+  Causal,
+  CausalUpperLeft,
+  CausalLowerRight,
+  Window,
+  Prefix,
+  BlockDiagonal,
+  AffineSet,
+  Union,
+  Intersection
+};
+} // namespace heddle
+
+#include "heddle/Dialect/Heddle/IR/HeddleDialect.h.inc"
+#include "heddle/Dialect/Heddle/IR/HeddleEnums.h.inc"
+#define GET_ATTRDEF_CLASSES
+#include "heddle/Dialect/Heddle/IR/HeddleAttrs.h.inc"
+#define GET_OP_CLASSES
+#include "heddle/Dialect/Heddle/IR/HeddleOps.h.inc"
+
+#endif // HEDDLE_DIALECT_HEDDLE_IR_HEDDLE_H
