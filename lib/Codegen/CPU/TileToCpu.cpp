@@ -241,7 +241,14 @@ FailureOr<func::FuncOp> TileToCpu::run() {
     return failure();
 
   b.setInsertionPoint(source);
-  SmallVector<Type> types(source.getArgumentTypes());
+  // i1 buffers hold one byte per element; vectors of i1 would be packed bits.
+  SmallVector<Type> types;
+  for (Type t : source.getArgumentTypes()) {
+    auto memref = cast<MemRefType>(t);
+    types.push_back(memref.getElementType().isInteger(1)
+                        ? MemRefType::get(memref.getShape(), b.getI8Type())
+                        : memref);
+  }
   types.push_back(b.getIndexType());
   types.push_back(MemRefType::get({ShapedType::kDynamic}, b.getI8Type()));
   // The scratch size is known only at the end; bare pointers need it static.
