@@ -2,6 +2,7 @@
 
 #include "heddle/Dialect/Heddle/IR/Heddle.h"
 
+#include "mlir/AsmParser/AsmParser.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -74,6 +75,18 @@ RematPolicyAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     return emitError() << "expected names only with save_names, got "
                        << names.size() << " names with "
                        << stringifyRematKind(kind);
+  /*policy_c1*/
+  if (kind != RematKind::SaveNames)
+    return success();
+  llvm::SmallDenseSet<StringAttr> seen;
+  if (names.empty())
+    return emitError() << "expected at least one name in save_names, got none; "
+                          "use full to keep nothing";
+  for (StringAttr name : names)
+    if (!name || name.empty() || !seen.insert(name).second)
+      return emitError() << "expected distinct names in save_names, none of "
+                            "them empty, got "
+                         << name;
   return success();
 }
 
@@ -100,6 +113,9 @@ constexpr MaskKindInfo kMaskKinds[] = {
 };
 } // namespace
 
+/// Keeps sums of positions and mask integers far from overflow.
+static constexpr int64_t kMaxMaskInteger = int64_t(1) << 40;
+
 static FailureOr<MaskAttr> parseMaskTerm(AsmParser &parser) {
   StringRef keyword;
   SMLoc loc = parser.getCurrentLocation();
@@ -109,9 +125,8 @@ static FailureOr<MaskAttr> parseMaskTerm(AsmParser &parser) {
       kMaskKinds, [&](const MaskKindInfo &i) { return i.keyword == keyword; });
   if (info == std::end(kMaskKinds)) {
     InFlightDiagnostic diag = parser.emitError(loc) << "expected a mask term (";
-    llvm::interleaveComma(kMaskKinds, diag, [&](const MaskKindInfo &i) {
-      diag << i.keyword;
-    });
+    llvm::interleaveComma(kMaskKinds, diag,
+                          [&](const MaskKindInfo &i) { diag << i.keyword; });
     diag << "), got '" << keyword << "'";
     return failure();
   }
@@ -119,13 +134,28 @@ static FailureOr<MaskAttr> parseMaskTerm(AsmParser &parser) {
   SmallVector<MaskAttr> terms;
   IntegerSet set;
   if (info->numValues > 0) {
-    if (parser.parseCommaSeparatedList(
-            AsmParser::Delimiter::LessGreater,
-            [&] { return parser.parseInteger(values.emplace_back()); }))
+    if (parser.parseCommaSeparatedList(AsmParser::Delimiter::LessGreater, [&] {
+          return parser.parseInteger(values.emplace_back());
+        }))
       return failure();
   } else if (info->kind == MaskKind::AffineSet) {
-    if (parser.parseLess() || parser.parseIntegerSet(set) ||
-        parser.parseGreater())
+    // Quoted, because the lexer of dialect attributes takes the `>` of `>=` for
+    // a bracket; a set of equalities may also stand bare.
+    std::string text;
+    SMLoc setLoc;
+    if (parser.parseLess() || parser.getCurrentLocation(&setLoc))
+      return failure();
+    if (succeeded(parser.parseOptionalString(&text))) {
+      set = parseIntegerSet(text, parser.getContext());
+      if (!set)
+        return parser.emitError(setLoc)
+               << "expected an integer set like \"(i, j) : (i - j >= 0)\", got "
+                  "\""
+               << text << "\"";
+    } else if (parser.parseIntegerSet(set)) {
+      return failure();
+    }
+    if (parser.parseGreater())
       return failure();
   } else if (info->kind == MaskKind::Union ||
              info->kind == MaskKind::Intersection) {
@@ -139,9 +169,9 @@ static FailureOr<MaskAttr> parseMaskTerm(AsmParser &parser) {
             }))
       return failure();
   }
-  MaskAttr mask = MaskAttr::getChecked(
-      [&] { return parser.emitError(loc); }, parser.getContext(), info->kind,
-      values, terms, set);
+  MaskAttr mask =
+      MaskAttr::getChecked([&] { return parser.emitError(loc); },
+                           parser.getContext(), info->kind, values, terms, set);
   if (!mask)
     return failure();
   return mask;
@@ -167,14 +197,13 @@ static void printMaskTerm(AsmPrinter &printer, MaskAttr mask) {
     llvm::interleaveComma(mask.getValues(), printer);
     printer << ">";
   } else if (mask.getKind() == MaskKind::AffineSet) {
-    printer << "<";
+    printer << "<\"";
     mask.getSet().print(printer.getStream());
-    printer << ">";
+    printer << "\">";
   } else if (!mask.getTerms().empty()) {
     printer << "<";
-    llvm::interleaveComma(mask.getTerms(), printer, [&](MaskAttr term) {
-      printMaskTerm(printer, term);
-    });
+    llvm::interleaveComma(mask.getTerms(), printer,
+                          [&](MaskAttr term) { printMaskTerm(printer, term); });
     printer << ">";
   }
 }
@@ -190,9 +219,11 @@ LogicalResult MaskAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                ArrayRef<MaskAttr> terms, IntegerSet set) {
   const MaskKindInfo *info = llvm::find_if(
       kMaskKinds, [&](const MaskKindInfo &i) { return i.kind == kind; });
+  /*mask_c1*/
   if (values.size() != info->numValues)
     return emitError() << "expected " << info->numValues << " integers in "
                        << info->keyword << ", got " << values.size();
+  /*mask_c2*/
   bool isTree = kind == MaskKind::Union || kind == MaskKind::Intersection;
   if (isTree && terms.empty())
     return emitError() << "expected at least one term in " << info->keyword
@@ -200,19 +231,46 @@ LogicalResult MaskAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   if (!isTree && !terms.empty())
     return emitError() << "expected no terms in " << info->keyword << ", got "
                        << terms.size();
-  if ((kind == MaskKind::BlockDiagonal) && values[0] <= 0)
+  /*mask_c3*/
+  if (kind == MaskKind::BlockDiagonal && values[0] <= 0)
     return emitError() << "expected a positive block size in block_diagonal, "
                           "got "
                        << values[0];
   if (kind == MaskKind::Prefix && values[0] < 0)
     return emitError() << "expected a prefix length of at least 0, got "
                        << values[0];
+  /*mask_c4*/
+  for (int64_t value : values)
+    if (value > kMaxMaskInteger || value < -kMaxMaskInteger)
+      return emitError() << "expected integers of at most 2^40 in magnitude in "
+                         << info->keyword << ", got " << value;
+  /*mask_c5*/
   if ((kind == MaskKind::AffineSet) != static_cast<bool>(set))
     return emitError() << "expected an integer set exactly in affine_set";
   if (set && (set.getNumDims() != 2 || set.getNumSymbols() != 0))
     return emitError() << "expected a set over the two positions (i, j), got "
                        << set.getNumDims() << " dims and "
                        << set.getNumSymbols() << " symbols";
+  /*mask_c6*/
+  bool badDivisor = false;
+  if (set)
+    for (AffineExpr constraint : set.getConstraints())
+      constraint.walk([&](AffineExpr expr) {
+        auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
+        if (!binary || expr.getKind() == AffineExprKind::Add ||
+            expr.getKind() == AffineExprKind::Mul)
+          return;
+        auto divisor = dyn_cast<AffineConstantExpr>(binary.getRHS());
+        badDivisor |= !divisor || divisor.getValue() <= 0;
+      });
+  if (badDivisor) {
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    set.print(stream);
+    return emitError() << "expected divisors of floordiv, ceildiv and mod to "
+                          "be positive constants, got "
+                       << text;
+  }
   return success();
 }
 
@@ -261,4 +319,42 @@ bool MaskAttr::needsEqualLengths() const {
   return getKind() == MaskKind::Causal ||
          llvm::any_of(getTerms(),
                       [](MaskAttr t) { return t.needsEqualLengths(); });
+}
+
+bool MaskAttr::dependsOnQueryPosition() const {
+  switch (getKind()) {
+  case MaskKind::Prefix:
+    return false;
+  case MaskKind::AffineSet:
+    return llvm::any_of(getSet().getConstraints(), [](AffineExpr constraint) {
+      return constraint.isFunctionOfDim(0);
+    });
+  case MaskKind::Union:
+  case MaskKind::Intersection:
+    return llvm::any_of(getTerms(), [](MaskAttr term) {
+      return term.dependsOnQueryPosition();
+    });
+  default:
+    return true;
+  }
+}
+
+MaskAttr MaskAttr::simplify() const {
+  if (getTerms().empty())
+    return *this;
+  SmallVector<MaskAttr> flat;
+  for (MaskAttr term : getTerms()) {
+    MaskAttr simple = term.simplify();
+    if (simple.getKind() == getKind())
+      llvm::append_range(flat, simple.getTerms());
+    else
+      flat.push_back(simple);
+  }
+  SmallVector<MaskAttr> distinct;
+  for (MaskAttr term : flat)
+    if (!llvm::is_contained(distinct, term))
+      distinct.push_back(term);
+  if (distinct.size() == 1)
+    return distinct.front();
+  return MaskAttr::get(getContext(), getKind(), {}, distinct, IntegerSet());
 }
