@@ -45,6 +45,7 @@ private:
     std::string name;
     uint64_t address = 0;
     bool external = false;
+    bool referenced = false;
     int64_t slot = -1; // in the offset table
     int64_t stub = -1; // among the call stubs
   };
@@ -80,8 +81,8 @@ private:
   Status resolve();
   Status apply(const Section &section, const Elf64_Rela &rela);
   Status protect(ObjectCode &code);
-  Status forEachRelocation(
-      Status (ObjectLoader::*visit)(const Section &, const Elf64_Rela &));
+  Status forEachRelocation(Status (ObjectLoader::*visit)(const Section &,
+                                                         const Elf64_Rela &));
   Status visitForSlots(const Section &section, const Elf64_Rela &rela);
 
   const uint8_t *data;
@@ -155,10 +156,9 @@ Status ObjectLoader::readSections() {
     section.loaded = true;
     // .data.rel.ro is written by relocations only.
     bool relocatedConstant = section.name.rfind(".data.rel.ro", 0) == 0;
-    section.group = (s.sh_flags & SHF_EXECINSTR) ? Text
-                    : (s.sh_flags & SHF_WRITE) && !relocatedConstant
-                        ? Data
-                        : Constant;
+    section.group = (s.sh_flags & SHF_EXECINSTR)                     ? Text
+                    : (s.sh_flags & SHF_WRITE) && !relocatedConstant ? Data
+                                                                     : Constant;
     uint64_t align = std::max<uint64_t>(s.sh_addralign, 1);
     uint64_t &end = groupSize[section.group];
     section.offset = (end + align - 1) / align * align;
@@ -240,9 +240,11 @@ Status ObjectLoader::forEachRelocation(
   return {};
 }
 
-/// Gives a table slot or a call stub to each symbol that needs one.
+/// Marks symbols that are used and gives a table slot or a call stub to each
+/// that needs one.
 Status ObjectLoader::visitForSlots(const Section &, const Elf64_Rela &rela) {
   Symbol &s = symbols[ELF64_R_SYM(rela.r_info)];
+  s.referenced = true;
   switch (ELF64_R_TYPE(rela.r_info)) {
   case R_X86_64_GOTPCREL:
   case R_X86_64_GOTPCRELX:
@@ -307,6 +309,10 @@ Status ObjectLoader::resolve() {
   for (Symbol &s : symbols) {
     uint16_t section = s.entry.st_shndx;
     if (s.external) {
+      // Assemblers list names that nothing refers to, such as
+      // _GLOBAL_OFFSET_TABLE_.
+      if (!s.referenced)
+        continue;
       s.address = reinterpret_cast<uint64_t>(lookupExternalSymbol(s.name));
       if (!s.address)
         unknown += (unknown.empty() ? "'" : ", '") + s.name + "'";
@@ -342,8 +348,8 @@ Status ObjectLoader::apply(const Section &section, const Elf64_Rela &rela) {
   uint32_t type = ELF64_R_TYPE(rela.r_info);
   if (type == R_X86_64_NONE)
     return {};
-  std::string where = "relocation of '" + s.name + "' in section '" +
-                      section.name + "'";
+  std::string where =
+      "relocation of '" + s.name + "' in section '" + section.name + "'";
   bool wide = type == R_X86_64_64 || type == R_X86_64_PC64;
   uint64_t width = wide ? 8 : 4;
   if (section.header.sh_size < width ||
