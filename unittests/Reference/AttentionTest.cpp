@@ -2,6 +2,8 @@
 
 #include "TestModule.h"
 
+#include "mlir/AsmParser/AsmParser.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -48,8 +50,7 @@ TEST(Attention, lower_right_causal_leaves_early_queries_without_keys) {
 TEST(Attention, negative_logits_before_visible_keys_do_not_matter) {
   // Key 0 is masked out; the visible logits are -300 and -301.
   auto r = evaluateText(
-      attention(1, 3, "scale = 1.0 : f64, mask = #heddle.mask<"
-                      "affine_set<(i, j) : (j - 1 >= 0)>>"),
+      attention(1, 3, "scale = 1.0 : f64, mask = #heddle.mask<window<-1, 2>>"),
       {f32({1, 1, 1, 1}, {1}), f32({1, 3, 1, 1}, {5, -300, -301}),
        f32({1, 3, 1, 1}, {99, 10, 20})});
   expectNear(r[0], {12.6894142137}, 1e-10);
@@ -203,9 +204,23 @@ TEST(Attention, unions_intersections_and_blocks_follow_their_terms) {
   means("block_diagonal<3>", {7. / 3, 7. / 3, 7. / 3, 8});
   means("intersection<causal, window<1, 0>>", {1, 1.5, 3, 6});
   means("union<prefix<1>, window<0, 0>>", {1, 1.5, 2.5, 4.5});
-  means("affine_set<(i, j) : ((i + j) mod 2 == 0, i - j >= 0)>",
-        {1, 2, 2.5, 5});
   means("causal_upper_left", {1, 1.5, 7. / 3, 3.75});
+}
+
+TEST(Attention, affine_sets_may_hold_mod_and_inequalities) {
+  TestModule module(attention(4, 4, "scale = 1.0 : f64"));
+  ASSERT_TRUE(module.parsed()) << module.diagnostics;
+  module.function().walk([](AttentionOp op) {
+    mlir::IntegerSet set = mlir::parseIntegerSet(
+        "(i, j) : ((i + j) mod 2 == 0, i - j >= 0)", op.getContext());
+    op.setMaskAttr(
+        MaskAttr::get(op.getContext(), MaskKind::AffineSet, {}, {}, set));
+  });
+  auto r = module.run({f32({1, 4, 1, 1}, {1, 1, 1, 1}),
+                       f32({1, 4, 1, 1}, {0, 0, 0, 0}),
+                       f32({1, 4, 1, 1}, {1, 2, 4, 8})});
+  ASSERT_EQ(r.size(), 2u) << module.diagnostics;
+  expectNear(r[0], {1, 2, 2.5, 5});
 }
 
 TEST(Attention, sinks_only_join_the_denominator) {
@@ -215,6 +230,14 @@ TEST(Attention, sinks_only_join_the_denominator) {
        f32({1, 2, 1, 1}, {3, 6}), f32({1}, {std::log(2.0f)})});
   expectNear(r[0], {9. / 4}, 1e-7);
   expectNear(r[1], {std::log(4.0)}, 1e-7);
+  // A row without visible keys has the sink alone in its denominator.
+  auto masked = evaluateText(
+      attention(1, 2, "scale = 1.0 : f64, mask = #heddle.mask<prefix<0>>",
+                {{"sinks", "tensor<1xf32>"}}),
+      {f32({1, 1, 1, 1}, {0}), f32({1, 2, 1, 1}, {0, 0}),
+       f32({1, 2, 1, 1}, {3, 6}), f32({1}, {1.5})});
+  expectNear(masked[0], {0});
+  expectNear(masked[1], {1.5});
 }
 
 TEST(Attention, score_region_comes_after_scale_and_before_bias_and_mask) {

@@ -19,20 +19,26 @@ static std::string linearScan(int64_t length, const std::string &aType,
                               bool withInitial, bool withResets,
                               const std::string &attributes = "") {
   std::string b = "tensor<1x" + std::to_string(length) + "x1xf32>";
-  std::string args = "%a: " + aType + ", %b: " + b, clauses;
+  std::string args = "%a: " + aType + ", %b: " + b;
+  std::string names = "%a, %b", types = aType + ", " + b;
   if (withInitial) {
     args += ", %i: tensor<1x1xf32>";
-    clauses += " initial_state(%i : tensor<1x1xf32>)";
+    names += ", %i";
+    types += ", tensor<1x1xf32>";
   }
   if (withResets) {
     std::string ids = "tensor<1x" + std::to_string(length) + "xi32>";
     args += ", %r: " + ids;
-    clauses += " reset_ids(%r : " + ids + ")";
+    names += ", %r";
+    types += ", " + ids;
   }
+  std::string segments = std::string("operandSegmentSizes = array<i32: 1, 1, ") +
+                         "0, 0, " + (withInitial ? "1" : "0") + ", 0, " +
+                         (withResets ? "1" : "0") + ">, ";
   return "func.func @f(" + args + ") -> (" + b + ", tensor<1x1xf32>) {\n" +
-         "%h, %f = heddle.linear_scan %a, %b" + clauses + " {" + attributes +
-         "} : " + aType + ", " + b + " -> (" + b +
-         ", final tensor<1x1xf32>)\nreturn %h, %f : " + b +
+         "%h, %f = \"heddle.linear_scan\"(" + names + ") <{" + segments +
+         attributes + "resultSegmentSizes = array<i32: 1, 0, 1, 0>}> : (" +
+         types + ") -> (" + b + ", tensor<1x1xf32>)\nreturn %h, %f : " + b +
          ", tensor<1x1xf32>\n}";
 }
 
@@ -50,7 +56,7 @@ TEST(LinearScan, constant_and_varying_decay_follow_the_recurrence) {
 }
 
 TEST(LinearScan, reverse_starts_at_the_end) {
-  auto r = evaluateText(linearScan(3, "tensor<1xf32>", true, false, "reverse"),
+  auto r = evaluateText(linearScan(3, "tensor<1xf32>", true, false, "reverse, "),
                         {f32({1}, {0.5}), f32({1, 3, 1}, {1, 2, 3}),
                          f32({1, 1}, {8})});
   expectNear(r[0], {3.75, 5.5, 7});
@@ -63,7 +69,7 @@ TEST(LinearScan, resets_restart_from_zero_and_spare_the_initial_state) {
                                     i32({1, 4}, {7, 7, 3, 3})};
   expectNear(evaluateText(linearScan(4, "tensor<1xf32>", true, true), inputs)[0],
              {11, 12, 1, 2});
-  expectNear(evaluateText(linearScan(4, "tensor<1xf32>", true, true, "reverse"),
+  expectNear(evaluateText(linearScan(4, "tensor<1xf32>", true, true, "reverse, "),
                           inputs)[0],
              {2, 1, 12, 11});
 }
@@ -85,10 +91,12 @@ TEST(LinearScan, complex_decay_rotates) {
   auto r = evaluateText(
       "func.func @f(%a: " + a + ", %ai: " + a + ", %b: " + t + ", %bi: " + t +
           ") -> (" + t + ", " + t + ", " + s + ", " + s + ") {\n" +
-          "%h, %hi, %f, %fi = heddle.linear_scan %a, %b imag(%ai, %bi : " + a +
-          ", " + t + ") : " + a + ", " + t + " -> (" + t + ", imag " + t +
-          ", final " + s + ", final_imag " + s + ")\n return %h, %hi, %f, %fi" +
-          " : " + t + ", " + t + ", " + s + ", " + s + "\n}",
+          "%h, %hi, %f, %fi = \"heddle.linear_scan\"(%a, %b, %ai, %bi) <{" +
+          "operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0, 0>, " +
+          "resultSegmentSizes = array<i32: 1, 1, 1, 1>}> : (" + a + ", " + t +
+          ", " + a + ", " + t + ") -> (" + t + ", " + t + ", " + s + ", " + s +
+          ")\nreturn %h, %hi, %f, %fi : " + t + ", " + t + ", " + s + ", " + s +
+          "\n}",
       {f32({1}, {0}), f32({1}, {1}), f32({1, length, 1}, impulse),
        f32({1, length, 1}, zeros)});
   ASSERT_EQ(r[0].real.size(), size_t(length));
