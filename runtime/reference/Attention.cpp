@@ -83,8 +83,7 @@ public:
         keyHeads(op.getKeyHeads()), sq(op.getQueryLength()),
         sk(op.getKeyLength()), dqk(op.getQueryHeadDim()),
         dv(op.getValueHeadDim()), scale(op.getEffectiveScale()),
-        mask(op.getMaskAttr()),
-        bshd(op.getLayout() == AttentionLayout::BSHD) {
+        mask(op.getMaskAttr()), bshd(op.getLayout() == AttentionLayout::BSHD) {
     unsigned next = 0;
     auto take = [&](Value value) -> const TensorValue * {
       return value ? &operands[next++] : nullptr;
@@ -193,8 +192,8 @@ void AttentionRunner::findVisible(int64_t b, int64_t h, int64_t i,
       shows = querySegments->integerAt(b * sq + i) ==
               keySegments->integerAt(b * sk + j);
     if (shows && maskTensor)
-      shows = maskTensor->integerAt(
-                  broadcastOffset(*maskTensor, b, h, i, j)) != 0;
+      shows =
+          maskTensor->integerAt(broadcastOffset(*maskTensor, b, h, i, j)) != 0;
     visible[j] = shows;
   }
 }
@@ -296,9 +295,8 @@ bool AttentionRunner::runBlock(int64_t b, int64_t h, int64_t begin, int64_t end,
   for (int64_t r = 0; r < numRows; ++r) {
     int64_t o0 = offset(b, begin + r, h, outLength, heads, dv);
     for (int64_t c = 0; c < dv; ++c) // a row without visible keys gives 0
-      out.real[o0 + c] = denominators[r] == 0.0
-                             ? 0.0
-                             : product[r * ldo + c] / denominators[r];
+      out.real[o0 + c] =
+          denominators[r] == 0.0 ? 0.0 : product[r * ldo + c] / denominators[r];
   }
   return true;
 }
@@ -362,8 +360,8 @@ LogicalResult evaluateAttention(AttentionOp op, Operands operands,
     lse = TensorValue::uninitialized({op.getBatch(), op.getQueryHeads(), n},
                                      false);
   AttentionRunner runner(op, operands, *rows, options);
-  if (failed(runner.run(capture, options.mode, out,
-                        op.getLse() ? &lse : nullptr)))
+  if (failed(
+          runner.run(capture, options.mode, out, op.getLse() ? &lse : nullptr)))
     return failure();
   if (options.mode == ReferenceMode::Declared)
     roundForStorage(out, elementTypeOf(op.getOut().getType()),

@@ -65,11 +65,11 @@ static CompareResult compareIntegers(const HostTensor &actual,
     int64_t want = exact.integer[i];
     int64_t got = actual.type.dtype == DType::I64
                       ? actual.as<int64_t>()[i]
-                      : static_cast<int64_t>(loadElement(
-                            actual.bytes.data(), actual.type.dtype, i));
+                      : static_cast<int64_t>(loadElement(actual.bytes.data(),
+                                                         actual.type.dtype, i));
     result.allZero &= want == 0;
-    double error = std::fabs(static_cast<double>(got) -
-                             static_cast<double>(want));
+    double error =
+        std::fabs(static_cast<double>(got) - static_cast<double>(want));
     result.maxAbsReference =
         std::fmax(result.maxAbsReference, std::fabs(static_cast<double>(want)));
     if (got == want)
@@ -144,8 +144,8 @@ CompareResult heddle::compareWithReference(const HostTensor &actual,
     }
     // Where rounding alone overflows there is no error to compare with.
     if (declared && std::isfinite(declared->real[i]))
-      declaredError = std::fmax(declaredError,
-                                std::fabs(declared->real[i] - want));
+      declaredError =
+          std::fmax(declaredError, std::fabs(declared->real[i] - want));
   }
 
   double scale = result.maxAbsReference;
@@ -181,12 +181,12 @@ CompareResult heddle::compareWithReference(const HostTensor &actual,
     result.failure = "expected a reference with a non-zero element, found "
                      "zeros only; use other inputs";
   } else if (result.relError > result.limit) {
-    result.failure =
-        "expected " + result.rule + ", found " + number(result.relError) +
-        " at " + indexText(result.worstIndex, exact.shape) + " (" +
-        number(loadElement(actual.bytes.data(), actual.type.dtype,
-                           result.worstIndex)) +
-        " for " + number(exact.real[result.worstIndex]) + ")";
+    result.failure = "expected " + result.rule + ", found " +
+                     number(result.relError) + " at " +
+                     indexText(result.worstIndex, exact.shape) + " (" +
+                     number(loadElement(actual.bytes.data(), actual.type.dtype,
+                                        result.worstIndex)) +
+                     " for " + number(exact.real[result.worstIndex]) + ")";
   } else {
     result.passed = true;
   }

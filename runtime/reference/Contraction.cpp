@@ -107,7 +107,8 @@ bool runContraction(LoopNest &nest) {
   auto offsets = [&](ArrayRef<unsigned> loops, const Access &access) {
     return offsetsOver(loops, nest.extents, access);
   };
-  auto rowsA = offsets(roles.rows, accessA), rowsC = offsets(roles.rows, accessC);
+  auto rowsA = offsets(roles.rows, accessA),
+       rowsC = offsets(roles.rows, accessC);
   auto columnsB = offsets(roles.columns, accessB),
        columnsC = offsets(roles.columns, accessC);
   auto stepsA = offsets(roles.reduction, accessA),

@@ -317,15 +317,15 @@ bool ElementFrame::run(int64_t n) {
       INTEGER(MinSI, SA < SB ? ia[e] : ib[e])
       INTEGER(MaxUI, UA > UB ? ia[e] : ib[e])
       INTEGER(MinUI, UA < UB ? ia[e] : ib[e])
-      INTEGER(CmpI, compareIntegers(
-                        static_cast<arith::CmpIPredicate>(i.predicate), ia[e],
-                        ib[e], from))
+      INTEGER(CmpI,
+              compareIntegers(static_cast<arith::CmpIPredicate>(i.predicate),
+                              ia[e], ib[e], from))
       INTEGER(SelectI, ia[e] ? ib[e] : ic[e])
       WRAPPED(ExtSI, asSigned(ia[e], from))
       WRAPPED(ExtUI, asUnsigned(ia[e], from))
       WRAPPED(TruncI, ia[e])
-      WRAPPED(AbsI, SA < 0 ? -static_cast<uint64_t>(SA)
-                           : static_cast<uint64_t>(SA))
+      WRAPPED(AbsI,
+              SA < 0 ? -static_cast<uint64_t>(SA) : static_cast<uint64_t>(SA))
       WRAPPED(IPowI, power(SA, SB))
       WRAPPED(CtLz, UA ? llvm::countl_zero(UA) - (64 - static_cast<int>(w))
                        : static_cast<int>(w))

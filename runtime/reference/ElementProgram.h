@@ -1,4 +1,5 @@
-//===- ElementProgram.h - scalar code run over vectors of elements -*- C++ -*-===//
+//===- ElementProgram.h - scalar code run over vectors of elements -*- C++
+//-*-===//
 //
 // The body of a linalg op, a score region or a single arith/math op, compiled
 // once to a flat list of instructions on registers. Each register holds
@@ -20,6 +21,7 @@ namespace heddle::reference {
 
 constexpr int64_t kVectorLength = 256;
 
+// clang-format off
 enum class ElementOp : uint8_t {
   // Real operands, real result.
   AddF, SubF, MulF, DivF, RemF, NegF, MaximumF, MinimumF, MaxNumF, MinNumF,
@@ -38,6 +40,7 @@ enum class ElementOp : uint8_t {
   // Element of a captured tensor.
   Extract,
 };
+// clang-format on
 
 /// One instruction. Registers of reals and of integers are numbered apart.
 struct Instruction {

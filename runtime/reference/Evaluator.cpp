@@ -81,8 +81,7 @@ LogicalResult Evaluation::evaluateBlock(Block &block,
   for (Operation &op : block) {
     auto dying = deaths.find(&op);
     auto dies = [&](Value value) {
-      return dying != deaths.end() &&
-             llvm::is_contained(dying->second, value);
+      return dying != deaths.end() && llvm::is_contained(dying->second, value);
     };
     Values operands;
     for (auto [i, operand] : llvm::enumerate(op.getOperands())) {
@@ -131,7 +130,8 @@ static TensorValue layerOf(const TensorValue &stacked, int64_t layer) {
 
 LogicalResult Evaluation::evaluateLayerScan(LayerScanOp op, Operands operands,
                                             Values &results) {
-  size_t numCarried = op.getCarried().size(), numStacked = op.getStacked().size();
+  size_t numCarried = op.getCarried().size(),
+         numStacked = op.getStacked().size();
   Operands carried = operands.take_front(numCarried),
            stacked = operands.slice(numCarried, numStacked),
            invariant = operands.drop_front(numCarried + numStacked);
@@ -233,8 +233,8 @@ LogicalResult Evaluation::evaluateOp(Operation *op, Operands operands,
       })
       .Case([&](scf::ForOp o) { return evaluateFor(o, operands, results); })
       .Case([&](scf::IfOp o) {
-        Region &taken = operands[0].integerAt(0) ? o.getThenRegion()
-                                                 : o.getElseRegion();
+        Region &taken =
+            operands[0].integerAt(0) ? o.getThenRegion() : o.getElseRegion();
         if (taken.empty())
           return success();
         return evaluateBlock(taken.front(), {}, results);
@@ -292,8 +292,8 @@ LogicalResult heddle::evaluate(func::FuncOp function,
   if (failed(checkSupported(function)))
     return failure();
   Values arguments, outputs;
-  if (failed(readInputs(function, function.getArgumentTypes(), inputs,
-                        arguments)))
+  if (failed(
+          readInputs(function, function.getArgumentTypes(), inputs, arguments)))
     return failure();
   Evaluation evaluation(options);
   if (failed(evaluation.evaluateBlock(function.getBody().front(), arguments,
@@ -334,8 +334,8 @@ heddle::evaluateAttentionRows(AttentionOp op, ArrayRef<HostTensor> inputs,
     return &it->second;
   };
   SmallVector<int64_t> wanted(rows);
-  if (failed(evaluateAttention(op, operands, &wanted, options, capture,
-                               results)))
+  if (failed(
+          evaluateAttention(op, operands, &wanted, options, capture, results)))
     return failure();
   for (const TensorValue &result : results)
     outputs.push_back(toReference(result));

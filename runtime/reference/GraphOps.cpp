@@ -54,8 +54,7 @@ LogicalResult evaluateScatterAdd(ScatterAddOp op, Operands operands,
   int64_t rowSize = 1;
   for (int64_t d : ArrayRef<int64_t>(output.shape).drop_front())
     rowSize *= d;
-  unsigned width =
-      output.isInteger ? integerWidth(op.getBase().getType()) : 64;
+  unsigned width = output.isInteger ? integerWidth(op.getBase().getType()) : 64;
   for (int64_t i = 0, n = indices.numElements(); i < n; ++i) {
     int64_t row = rowOf(indices.integerAt(i), numRows, op.getMode());
     if (row < 0)
@@ -68,9 +67,9 @@ LogicalResult evaluateScatterAdd(ScatterAddOp op, Operands operands,
       uint64_t sum = static_cast<uint64_t>(output.integer[row * rowSize + c]) +
                      static_cast<uint64_t>(updates.integerAt(i * rowSize + c));
       output.integer[row * rowSize + c] =
-          width == 64 ? static_cast<int64_t>(sum)
-                      : static_cast<int64_t>(sum << (64 - width)) >>
-                            (64 - width);
+          width == 64
+              ? static_cast<int64_t>(sum)
+              : static_cast<int64_t>(sum << (64 - width)) >> (64 - width);
     }
   }
   if (options.mode == ReferenceMode::Declared)

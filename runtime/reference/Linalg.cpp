@@ -80,9 +80,8 @@ LogicalResult evaluateLinalg(linalg::LinalgOp op,
     TensorValue &scalar = operands[0];
     ArrayRef<int64_t> shape = operands[1].shape;
     results.push_back(
-        scalar.isInteger
-            ? TensorValue::splatInteger(shape, scalar.integerAt(0))
-            : TensorValue::splatReal(shape, scalar.realAt(0)));
+        scalar.isInteger ? TensorValue::splatInteger(shape, scalar.integerAt(0))
+                         : TensorValue::splatReal(shape, scalar.realAt(0)));
     return success();
   }
   LoopNest nest;

@@ -77,8 +77,9 @@ public:
       contiguous &= access.strides[d] == expected;
       expected *= extents[d];
     }
-    return !moves ? Motion::Constant
-                  : contiguous ? Motion::Contiguous : Motion::Strided;
+    return !moves       ? Motion::Constant
+           : contiguous ? Motion::Contiguous
+                        : Motion::Strided;
   }
 
 private:
@@ -89,8 +90,8 @@ private:
 
 /// Copies elements base + offsets[e] of `tensor` into a register.
 static void loadRegister(const TensorValue &tensor, Motion motion, int64_t base,
-                         const int64_t *offsets, int64_t n,
-                         ElementFrame &frame, Register reg) {
+                         const int64_t *offsets, int64_t n, ElementFrame &frame,
+                         Register reg) {
   auto load = [&](const auto *data, auto *out) {
     if (motion == Motion::Constant)
       std::fill_n(out, n, data[base]);
@@ -139,9 +140,7 @@ public:
       for (unsigned d : nest.sequential)
         fixed &= access.linear && access.strides[d] == 0;
       invariant.push_back(fixed);
-      bool isOutput = i >= nest.numInputs;
-      loaded.push_back(isOutput ? program.isUsed(program.inputs[i])
-                                : program.isUsed(program.inputs[i]));
+      loaded.push_back(program.isUsed(program.inputs[i]));
       offsets.emplace_back(kVectorLength);
     }
   }
@@ -170,13 +169,10 @@ private:
     int64_t steps = nest.sequentialPoints();
     for (int64_t s = 0; s < steps; ++s) {
       bool first = s == 0, last = s + 1 == steps;
-      for (unsigned i = 0; i < nest.accesses.size(); ++i) {
-        bool isOutput = i >= nest.numInputs;
+      for (unsigned i = 0; i < nest.accesses.size(); ++i)
         if (loaded[i] && (!invariant[i] || first) &&
             !move(i, begin, n, point, /*store=*/false))
           return false;
-        (void)isOutput;
-      }
       for (auto [reg, dim] : program.loopIndices)
         if (llvm::is_contained(nest.sequential, dim))
           std::fill_n(frame.integer(reg), n, point[dim]);
@@ -335,8 +331,7 @@ LogicalResult runFold(LoopNest &nest, const ElementProgram &program,
           base += point[d] * access.strides[d];
         return base;
       };
-      double &acc =
-          nest.operands.back().real[baseOf(nest.accesses.back())];
+      double &acc = nest.operands.back().real[baseOf(nest.accesses.back())];
       for (int64_t s = 0; s < steps; s += kVectorLength) {
         int64_t n = std::min(kVectorLength, steps - s);
         for (unsigned i = 0; i < nest.numInputs; ++i) {

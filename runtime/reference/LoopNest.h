@@ -51,8 +51,7 @@ bool runContraction(LoopNest &nest);
 
 /// Evaluates an elementwise arith/math op on tensors or scalars.
 llvm::LogicalResult
-evaluateElementwise(mlir::Operation *op,
-                    llvm::ArrayRef<TensorValue> operands,
+evaluateElementwise(mlir::Operation *op, llvm::ArrayRef<TensorValue> operands,
                     const ReferenceOptions &options,
                     llvm::SmallVectorImpl<TensorValue> &results);
 

@@ -27,8 +27,7 @@ inline double roundToFormat(double value) {
     return value;
   // Below the smallest normal number the quantum is fixed.
   if (magnitude < std::ldexp(1.0, MinExponent)) {
-    double scaled =
-        std::nearbyint(std::ldexp(value, Mantissa - MinExponent));
+    double scaled = std::nearbyint(std::ldexp(value, Mantissa - MinExponent));
     return std::copysign(std::ldexp(scaled, MinExponent - Mantissa), value);
   }
   uint64_t bits;

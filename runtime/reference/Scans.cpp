@@ -70,7 +70,8 @@ LogicalResult evaluateSelectiveScan(SelectiveScanOp op, Operands operands,
   const TensorValue *u = reader.take(op.getU()),
                     *delta = reader.take(op.getDelta()),
                     *a = reader.take(op.getA()), *bIn = reader.take(op.getB()),
-                    *cIn = reader.take(op.getC()), *skip = reader.take(op.getD()),
+                    *cIn = reader.take(op.getC()),
+                    *skip = reader.take(op.getD()),
                     *gate = reader.take(op.getZ()),
                     *deltaBias = reader.take(op.getDeltaBias()),
                     *initial = reader.take(op.getInitialState()),
@@ -86,40 +87,39 @@ LogicalResult evaluateSelectiveScan(SelectiveScanOp op, Operands operands,
   TensorValue &y = outputs[0] = TensorValue::uninitialized(u->shape, false);
   TensorValue final =
       TensorValue::uninitialized({batch, channels, states}, false);
-  parallelFor(
-      workerCount(options.threads), batch * channels, 1,
-      [&](int64_t begin, int64_t end) {
-        for (int64_t task = begin; task < end; ++task) {
-          int64_t b = task / channels, d = task % channels;
-          int64_t group = d / (channels / groups);
-          double *h = final.real.get() + task * states;
-          for (int64_t n = 0; n < states; ++n)
-            h[n] = initial ? initial->realAt(task * states + n) : 0.0;
-          for (int64_t step = 0; step < length; ++step) {
-            int64_t t = order.position(step);
-            if (order.resets(b, step))
-              std::fill_n(h, states, 0.0);
-            int64_t at = (b * length + t) * channels + d;
-            int64_t bc = ((b * length + t) * groups + group) * states;
-            double dt = delta->realAt(at);
-            if (deltaBias)
-              dt += deltaBias->realAt(d);
-            if (op.getDeltaSoftplus())
-              dt = softplus(dt);
-            double input = u->realAt(at), sum = 0.0;
-            for (int64_t n = 0; n < states; ++n) {
-              h[n] = std::exp(dt * a->realAt(d * states + n)) * h[n] +
-                     dt * bIn->realAt(bc + n) * input;
-              sum += cIn->realAt(bc + n) * h[n];
-            }
-            if (skip)
-              sum += skip->realAt(d) * input;
-            if (gate)
-              sum *= silu(gate->realAt(at));
-            y.real[at] = sum;
-          }
-        }
-      });
+  parallelFor(workerCount(options.threads), batch * channels, 1,
+              [&](int64_t begin, int64_t end) {
+                for (int64_t task = begin; task < end; ++task) {
+                  int64_t b = task / channels, d = task % channels;
+                  int64_t group = d / (channels / groups);
+                  double *h = final.real.get() + task * states;
+                  for (int64_t n = 0; n < states; ++n)
+                    h[n] = initial ? initial->realAt(task * states + n) : 0.0;
+                  for (int64_t step = 0; step < length; ++step) {
+                    int64_t t = order.position(step);
+                    if (order.resets(b, step))
+                      std::fill_n(h, states, 0.0);
+                    int64_t at = (b * length + t) * channels + d;
+                    int64_t bc = ((b * length + t) * groups + group) * states;
+                    double dt = delta->realAt(at);
+                    if (deltaBias)
+                      dt += deltaBias->realAt(d);
+                    if (op.getDeltaSoftplus())
+                      dt = softplus(dt);
+                    double input = u->realAt(at), sum = 0.0;
+                    for (int64_t n = 0; n < states; ++n) {
+                      h[n] = std::exp(dt * a->realAt(d * states + n)) * h[n] +
+                             dt * bIn->realAt(bc + n) * input;
+                      sum += cIn->realAt(bc + n) * h[n];
+                    }
+                    if (skip)
+                      sum += skip->realAt(d) * input;
+                    if (gate)
+                      sum *= silu(gate->realAt(at));
+                    y.real[at] = sum;
+                  }
+                }
+              });
   if (op.getFinalState())
     outputs[1] = final;
   finish(op, options, outputs, results);
@@ -181,8 +181,8 @@ struct SsdHead {
         int64_t ts = order.position(s);
         double dot = 0.0;
         for (int64_t n = 0; n < dk; ++n)
-          dot += query->realAt(keyOffset(t) + n) *
-                 key->realAt(keyOffset(ts) + n);
+          dot +=
+              query->realAt(keyOffset(t) + n) * key->realAt(keyOffset(ts) + n);
         double p = roundTo(operandRounding, std::exp(logDecay) * dot);
         for (int64_t c = 0; c < dv; ++c)
           o[c] += p * value->realAt(valueOffset(ts) + c);
@@ -193,9 +193,9 @@ struct SsdHead {
       if (s > 0 || order.resets(b, s))
         continue;
       for (int64_t n = 0; n < dk; ++n) {
-        double q = roundTo(operandRounding,
-                           std::exp(logDecay) *
-                               query->realAt(keyOffset(t) + n));
+        double q =
+            roundTo(operandRounding,
+                    std::exp(logDecay) * query->realAt(keyOffset(t) + n));
         for (int64_t c = 0; c < dv; ++c)
           o[c] += q * entering[n * dv + c];
       }
@@ -205,8 +205,7 @@ struct SsdHead {
       int64_t ts = order.position(s);
       for (int64_t n = 0; n < dk; ++n) {
         double k = roundTo(operandRounding,
-                           std::exp(logDecay) *
-                               key->realAt(keyOffset(ts) + n));
+                           std::exp(logDecay) * key->realAt(keyOffset(ts) + n));
         for (int64_t c = 0; c < dv; ++c)
           state[n * dv + c] += k * value->realAt(valueOffset(ts) + c);
       }
@@ -242,27 +241,24 @@ LogicalResult evaluateSsd(SsdOp op, Operands operands,
                               : Rounding::None;
   TensorValue outputs[2];
   outputs[0] = TensorValue::uninitialized(value->shape, false);
-  TensorValue final =
-      TensorValue::uninitialized({batch, heads, dk, dv}, false);
+  TensorValue final = TensorValue::uninitialized({batch, heads, dk, dv}, false);
   ScanOrder order(length, op.getReverse(), resetIds);
-  parallelFor(workerCount(options.threads), batch * heads, 1,
-              [&](int64_t begin, int64_t end) {
-                for (int64_t task = begin; task < end; ++task) {
-                  SsdHead head{query,         key,          value,
-                               decay,         initial,      order,
-                               length,        groups,       heads,
-                               dk,            dv,           task / heads,
-                               task % heads,  rounding};
-                  double *state = final.real.get() + task * dk * dv;
-                  for (int64_t i = 0; i < dk * dv; ++i)
-                    state[i] =
-                        initial ? initial->realAt(task * dk * dv + i) : 0.0;
-                  if (rounding == Rounding::None)
-                    head.runSequential(outputs[0].real.get(), state);
-                  else
-                    head.runPairwise(outputs[0].real.get(), state);
-                }
-              });
+  parallelFor(
+      workerCount(options.threads), batch * heads, 1,
+      [&](int64_t begin, int64_t end) {
+        for (int64_t task = begin; task < end; ++task) {
+          SsdHead head{query, key,          value,        decay,   initial,
+                       order, length,       groups,       heads,   dk,
+                       dv,    task / heads, task % heads, rounding};
+          double *state = final.real.get() + task * dk * dv;
+          for (int64_t i = 0; i < dk * dv; ++i)
+            state[i] = initial ? initial->realAt(task * dk * dv + i) : 0.0;
+          if (rounding == Rounding::None)
+            head.runSequential(outputs[0].real.get(), state);
+          else
+            head.runPairwise(outputs[0].real.get(), state);
+        }
+      });
   if (op.getFinalState())
     outputs[1] = final;
   finish(op, options, outputs, results);
@@ -291,37 +287,37 @@ LogicalResult evaluateLinearScan(LinearScanOp op, Operands operands,
     hImag = TensorValue::uninitialized(bIn->shape, false);
     finalImag = TensorValue::uninitialized({batch, channels}, false);
   }
-  parallelFor(
-      workerCount(options.threads), batch * channels, 16,
-      [&](int64_t begin, int64_t end) {
-        auto read = [](const TensorValue *t, int64_t i) {
-          return t ? t->realAt(i) : 0.0;
-        };
-        for (int64_t task = begin; task < end; ++task) {
-          int64_t b = task / channels, d = task % channels;
-          double re = read(initial, task), im = read(initialImag, task);
-          for (int64_t step = 0; step < length; ++step) {
-            if (order.resets(b, step))
-              re = im = 0.0;
-            int64_t at = (b * length + order.position(step)) * channels + d;
-            double ar = a->realAt(constantA ? d : at);
-            double br = bIn->realAt(at);
-            if (complex) {
-              double ai = read(aImag, constantA ? d : at);
-              double next = ar * re - ai * im + br;
-              im = ar * im + ai * re + read(bImag, at);
-              re = next;
-              hImag.real[at] = im;
-            } else {
-              re = ar * re + br;
-            }
-            h.real[at] = re;
-          }
-          final.real[task] = re;
-          if (complex)
-            finalImag.real[task] = im;
-        }
-      });
+  parallelFor(workerCount(options.threads), batch * channels, 16,
+              [&](int64_t begin, int64_t end) {
+                auto read = [](const TensorValue *t, int64_t i) {
+                  return t ? t->realAt(i) : 0.0;
+                };
+                for (int64_t task = begin; task < end; ++task) {
+                  int64_t b = task / channels, d = task % channels;
+                  double re = read(initial, task), im = read(initialImag, task);
+                  for (int64_t step = 0; step < length; ++step) {
+                    if (order.resets(b, step))
+                      re = im = 0.0;
+                    int64_t at =
+                        (b * length + order.position(step)) * channels + d;
+                    double ar = a->realAt(constantA ? d : at);
+                    double br = bIn->realAt(at);
+                    if (complex) {
+                      double ai = read(aImag, constantA ? d : at);
+                      double next = ar * re - ai * im + br;
+                      im = ar * im + ai * re + read(bImag, at);
+                      re = next;
+                      hImag.real[at] = im;
+                    } else {
+                      re = ar * re + br;
+                    }
+                    h.real[at] = re;
+                  }
+                  final.real[task] = re;
+                  if (complex)
+                    finalImag.real[task] = im;
+                }
+              });
   outputs[0] = h;
   if (op.getHImag())
     outputs[1] = hImag;

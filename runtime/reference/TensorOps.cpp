@@ -86,7 +86,8 @@ static LogicalResult resolveSlice(OffsetSizeAndStrideOpInterface op,
     int64_t last = offset + (size - 1) * step;
     if (size < 0 || offset < 0 || offset > shape[d] ||
         (size > 0 && (last < 0 || last >= shape[d])))
-      return op->emitError("expected the slice inside the tensor, found offset ")
+      return op->emitError(
+                 "expected the slice inside the tensor, found offset ")
              << offset << ", size " << size << " and stride " << step
              << " on axis " << d << " of extent " << shape[d];
     sizes.push_back(size);
@@ -163,8 +164,8 @@ static LogicalResult pad(tensor::PadOp op, Operands operands,
                          const ReferenceOptions &options, Capture capture,
                          Results &results) {
   TensorValue source = operands[0].dense();
-  TensorValue result = TensorValue::uninitialized(
-      op.getResultType().getShape(), source.isInteger);
+  TensorValue result = TensorValue::uninitialized(op.getResultType().getShape(),
+                                                  source.isInteger);
   Box box{0, rowMajorStrides(result.shape)};
   for (auto [d, low] : llvm::enumerate(op.getMixedLowPad())) {
     int64_t amount = indexOf(op, operands, low);
@@ -174,7 +175,8 @@ static LogicalResult pad(tensor::PadOp op, Operands operands,
              << amount << " on axis " << d;
     box.base += amount * box.strides[d];
   }
-  if (failed(fillByRegion(op, op.getRegion().front(), options, capture, result)))
+  if (failed(
+          fillByRegion(op, op.getRegion().front(), options, capture, result)))
     return failure();
   copyBox(source, {0, rowMajorStrides(source.shape)}, result, box,
           source.shape);
@@ -241,10 +243,10 @@ static LogicalResult extractOrInsert(Operation *op, Operands operands,
     offset = offset * tensor.shape[d] + i;
   }
   if (!inserts) {
-    results.push_back(tensor.isInteger
-                          ? TensorValue::splatInteger(
-                                {}, tensor.integerAt(offset))
-                          : TensorValue::splatReal({}, tensor.realAt(offset)));
+    results.push_back(
+        tensor.isInteger
+            ? TensorValue::splatInteger({}, tensor.integerAt(offset))
+            : TensorValue::splatReal({}, tensor.realAt(offset)));
     return success();
   }
   TensorValue result = TensorValue::unique(std::move(tensor));
@@ -259,8 +261,7 @@ static LogicalResult extractOrInsert(Operation *op, Operands operands,
 static LogicalResult fromElements(tensor::FromElementsOp op, Operands operands,
                                   Results &results) {
   TensorValue result = TensorValue::uninitialized(
-      op.getType().getShape(),
-      isIntegerElement(op.getType().getElementType()));
+      op.getType().getShape(), isIntegerElement(op.getType().getElementType()));
   for (auto [i, operand] : llvm::enumerate(operands)) {
     if (result.isInteger)
       result.integer[i] = operand.integerAt(0);
@@ -299,9 +300,8 @@ LogicalResult evaluateTensorOp(Operation *op, Operands operands,
       .Case([&](tensor::FromElementsOp o) {
         return fromElements(o, operands, results);
       })
-      .Case<tensor::ExtractOp, tensor::InsertOp>([&](Operation *o) {
-        return extractOrInsert(o, operands, results);
-      })
+      .Case<tensor::ExtractOp, tensor::InsertOp>(
+          [&](Operation *o) { return extractOrInsert(o, operands, results); })
       .Case([&](tensor::EmptyOp o) {
         results.push_back(undefined(o.getType()));
         return success();

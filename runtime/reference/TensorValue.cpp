@@ -39,8 +39,7 @@ TensorValue TensorValue::splatReal(ArrayRef<int64_t> shape, double scalar) {
   return value;
 }
 
-TensorValue TensorValue::splatInteger(ArrayRef<int64_t> shape,
-                                      int64_t scalar) {
+TensorValue TensorValue::splatInteger(ArrayRef<int64_t> shape, int64_t scalar) {
   TensorValue value;
   value.shape.assign(shape.begin(), shape.end());
   value.splat = true;

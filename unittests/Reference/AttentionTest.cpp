@@ -86,13 +86,13 @@ TEST(Attention, scale_zero_is_uniform_and_negative_scale_reverses) {
 TEST(Attention, default_scale_is_one_over_root_head_dim) {
   std::string q = "tensor<1x1x1x4xf32>", k = "tensor<1x2x1x4xf32>",
               v = "tensor<1x2x1x1xf32>", o = "tensor<1x1x1x1xf32>";
-  auto r = evaluateText("func.func @f(%q: " + q + ", %k: " + k + ", %v: " + v +
-                            ") -> " + o + " {\n%o = heddle.attention %q, %k, "
-                            "%v : " + q + ", " + k + ", " + v + " -> " + o +
-                            "\nreturn %o : " + o + "\n}",
-                        {f32({1, 1, 1, 4}, {1, 1, 1, 1}),
-                         f32({1, 2, 1, 4}, {1, 1, 1, 1, 0, 0, 0, 0}),
-                         f32({1, 2, 1, 1}, {1, 0})});
+  auto r = evaluateText(
+      "func.func @f(%q: " + q + ", %k: " + k + ", %v: " + v + ") -> " + o +
+          " {\n%o = heddle.attention %q, %k, "
+          "%v : " +
+          q + ", " + k + ", " + v + " -> " + o + "\nreturn %o : " + o + "\n}",
+      {f32({1, 1, 1, 4}, {1, 1, 1, 1}),
+       f32({1, 2, 1, 4}, {1, 1, 1, 1, 0, 0, 0, 0}), f32({1, 2, 1, 1}, {1, 0})});
   expectNear(r[0], {1 / (1 + std::exp(-2.0))});
 }
 
@@ -136,10 +136,10 @@ TEST(Attention, nan_in_a_masked_key_or_value_does_not_reach_the_output) {
 }
 
 TEST(Attention, nan_in_a_visible_query_reaches_its_row_only) {
-  auto r = evaluateText(attention(2, 2, "scale = 1.0 : f64"),
-                        {f32({1, 2, 1, 1}, {nan_, 0}),
-                         f32({1, 2, 1, 1}, {1, 2}),
-                         f32({1, 2, 1, 1}, {10, 20})});
+  auto r =
+      evaluateText(attention(2, 2, "scale = 1.0 : f64"),
+                   {f32({1, 2, 1, 1}, {nan_, 0}), f32({1, 2, 1, 1}, {1, 2}),
+                    f32({1, 2, 1, 1}, {10, 20})});
   expectNear(r[0], {nan_, 15});
   expectNear(r[1], {nan_, std::log(2.0)});
 }
@@ -196,10 +196,10 @@ TEST(Attention, unions_intersections_and_blocks_follow_their_terms) {
                                     f32({1, 4, 1, 1}, {0, 0, 0, 0}),
                                     f32({1, 4, 1, 1}, {1, 2, 4, 8})};
   auto means = [&](const std::string &mask, std::vector<double> expected) {
-    expectNear(evaluateText(attention(4, 4, "mask = #heddle.mask<" + mask +
-                                                ">"),
-                            inputs)[0],
-               expected);
+    expectNear(
+        evaluateText(attention(4, 4, "mask = #heddle.mask<" + mask + ">"),
+                     inputs)[0],
+        expected);
   };
   means("block_diagonal<3>", {7. / 3, 7. / 3, 7. / 3, 8});
   means("intersection<causal, window<1, 0>>", {1, 1.5, 3, 6});
@@ -253,11 +253,11 @@ TEST(Attention, score_region_comes_after_scale_and_before_bias_and_mask) {
       %dist = arith.sitofp %int : i32 to f32
       %r = arith.addf %m, %dist : f32
       heddle.yield %r : f32)";
-  auto r = evaluateText(
-      attention(1, 2, "scale = 0.5 : f64", {{"bias", "tensor<1x1x1x2xf32>"}},
-                score),
-      {f32({1, 1, 1, 1}, {1}), f32({1, 2, 1, 1}, {4, 8}),
-       f32({1, 2, 1, 1}, {0, 1}), f32({1, 1, 1, 2}, {0, 0.5})});
+  auto r =
+      evaluateText(attention(1, 2, "scale = 0.5 : f64",
+                             {{"bias", "tensor<1x1x1x2xf32>"}}, score),
+                   {f32({1, 1, 1, 1}, {1}), f32({1, 2, 1, 1}, {4, 8}),
+                    f32({1, 2, 1, 1}, {0, 1}), f32({1, 1, 1, 2}, {0, 0.5})});
   double s0 = 2 * std::tanh(1.0), s1 = 2 * std::tanh(2.0) + 1 + 0.5;
   expectNear(r[0], {1 / (1 + std::exp(s0 - s1))});
 }
@@ -338,7 +338,6 @@ TEST(Attention, op_agrees_with_plain_linalg_on_ragged_sizes) {
 static std::string halfAttention(const std::string &type,
                                  const std::string &attributes) {
   std::string q = "tensor<1x1x1x1x" + type + ">";
-  q = "tensor<1x1x1x1x" + type + ">";
   std::string k = "tensor<1x3x1x1x" + type + ">";
   return "func.func @f(%q: " + q + ", %k: " + k + ", %v: " + k + ") -> " + q +
          " {\n%o = heddle.attention %q, %k, %v {" + attributes + "} : " + q +
@@ -381,13 +380,13 @@ TEST(Attention, sampled_rows_equal_the_rows_of_the_whole) {
   for (int layout : {0, 1}) {
     std::string s4 = layout ? "tensor<2x3x70x4xf32>" : "tensor<2x70x3x4xf32>";
     std::string lse = "tensor<2x3x70xf32>";
-    TestModule module(
-        "func.func @f(%q: " + s4 + ", %k: " + s4 + ", %v: " + s4 + ") -> (" +
-        s4 + ", " + lse + ") {\n%o, %l = heddle.attention %q, %k, %v {layout " +
-        "= " + std::to_string(layout) +
-        " : i32, mask = #heddle.mask<causal>} : " + s4 + ", " + s4 + ", " + s4 +
-        " -> " + s4 + ", " + lse + "\nreturn %o, %l : " + s4 + ", " + lse +
-        "\n}");
+    TestModule module("func.func @f(%q: " + s4 + ", %k: " + s4 + ", %v: " + s4 +
+                      ") -> (" + s4 + ", " + lse +
+                      ") {\n%o, %l = heddle.attention %q, %k, %v {layout " +
+                      "= " + std::to_string(layout) +
+                      " : i32, mask = #heddle.mask<causal>} : " + s4 + ", " +
+                      s4 + ", " + s4 + " -> " + s4 + ", " + lse +
+                      "\nreturn %o, %l : " + s4 + ", " + lse + "\n}");
     ASSERT_TRUE(module.parsed()) << module.diagnostics;
     std::vector<int64_t> shape = layout ? std::vector<int64_t>{2, 3, 70, 4}
                                         : std::vector<int64_t>{2, 70, 3, 4};
@@ -399,17 +398,17 @@ TEST(Attention, sampled_rows_equal_the_rows_of_the_whole) {
     module.function().walk([&](AttentionOp found) { op = found; });
     llvm::SmallVector<ReferenceTensor> sampled;
     std::vector<int64_t> rows = {69, 0, 33};
-    ASSERT_TRUE(succeeded(evaluateAttentionRows(op, inputs, rows, {}, sampled)));
+    ASSERT_TRUE(
+        succeeded(evaluateAttentionRows(op, inputs, rows, {}, sampled)));
     ASSERT_EQ(sampled.size(), 2u);
     for (int b = 0; b < 2; ++b)
       for (int h = 0; h < 3; ++h)
         for (int r = 0; r < 3; ++r) {
-          int from = layout ? (b * 3 + h) * 70 + rows[r]
-                            : (b * 70 + rows[r]) * 3 + h;
+          int from =
+              layout ? (b * 3 + h) * 70 + rows[r] : (b * 70 + rows[r]) * 3 + h;
           int to = layout ? (b * 3 + h) * 3 + r : (b * 3 + r) * 3 + h;
           for (int c = 0; c < 4; ++c)
-            EXPECT_EQ(sampled[0].real[to * 4 + c],
-                      whole[0].real[from * 4 + c]);
+            EXPECT_EQ(sampled[0].real[to * 4 + c], whole[0].real[from * 4 + c]);
           EXPECT_EQ(sampled[1].real[(b * 3 + h) * 3 + r],
                     whole[1].real[(b * 3 + h) * 70 + rows[r]]);
         }

@@ -1,7 +1,7 @@
 //===- CompareTest.cpp - the rule that results pass or fail by ------------===//
 
-#include "TestModule.h"
 #include "heddle/Reference/Compare.h"
+#include "TestModule.h"
 
 #include <gtest/gtest.h>
 
@@ -69,14 +69,13 @@ TEST(Compare, tf32_products_widen_the_limit_of_f32) {
   EXPECT_FALSE(
       compareWithReference(f32({1}, {1.0007}), exact, &declared, options)
           .passed);
-  EXPECT_FALSE(compareWithReference(f32({1}, {1.0005}), exact, &declared)
-                   .passed);
+  EXPECT_FALSE(
+      compareWithReference(f32({1}, {1.0005}), exact, &declared).passed);
 }
 
 TEST(Compare, nan_and_infinity_must_stand_where_the_reference_has_them) {
   ReferenceTensor exact = reference({1, -inf, nan_});
-  EXPECT_TRUE(
-      compareWithReference(f32({3}, {1, -inf, nan_}), exact).passed);
+  EXPECT_TRUE(compareWithReference(f32({3}, {1, -inf, nan_}), exact).passed);
   EXPECT_FALSE(compareWithReference(f32({3}, {1, -inf, nan_}), exact).finite);
   CompareResult r = compareWithReference(f32({3}, {nan_, -inf, nan_}), exact);
   EXPECT_FALSE(r.passed);
@@ -119,9 +118,8 @@ TEST(Compare, shapes_must_agree) {
 }
 
 TEST(Compare, selected_rows_keep_their_order) {
-  HostTensor rows =
-      selectRows(f32({2, 3, 2}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}), 1,
-                 {2, 0});
+  HostTensor rows = selectRows(
+      f32({2, 3, 2}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}), 1, {2, 0});
   EXPECT_EQ(rows.type.shape, (std::vector<int64_t>{2, 2, 2}));
   std::vector<float> expected = {4, 5, 0, 1, 10, 11, 6, 7};
   EXPECT_EQ(std::vector<float>(rows.as<float>(), rows.as<float>() + 8),

@@ -120,9 +120,8 @@ static mlir::Block *addBody(mlir::OpBuilder &b, mlir::Operation *op,
   for (auto [i, type] : llvm::enumerate(op->getOperandTypes())) {
     auto tensorType = llvm::cast<mlir::RankedTensorType>(type);
     if (i >= firstStacked && i < firstInvariant)
-      tensorType =
-          mlir::RankedTensorType::get(tensorType.getShape().drop_front(),
-                                      tensorType.getElementType());
+      tensorType = mlir::RankedTensorType::get(
+          tensorType.getShape().drop_front(), tensorType.getElementType());
     body->addArgument(tensorType, op->getLoc());
   }
   b.setInsertionPointToStart(body);
@@ -151,8 +150,7 @@ TEST(LayerScan, layers_read_their_own_parameters_in_order) {
     mlir::OpBuilder b(ret);
     mlir::Location loc = f.getLoc();
     mlir::OperationState state(loc, LayerScanOp::getOperationName(),
-                               f.getArguments(),
-                               {f.getArgument(0).getType()});
+                               f.getArguments(), {f.getArgument(0).getType()});
     state.addRegion();
     state.getOrAddProperties<LayerScanOp::Properties>().operandSegmentSizes = {
         1, 1, 1};
@@ -169,8 +167,8 @@ TEST(LayerScan, layers_read_their_own_parameters_in_order) {
     mlir::OperationState yield(loc, YieldOp::getOperationName(), {sum}, {});
     b.create(yield);
     ret->setOperand(0, scan->getResult(0));
-    auto r = module.run({f32({2}, {1, 2}), f32({3, 2}, {1, 2, 3, 4, 5, 6}),
-                         f32({2}, {2, 3})});
+    auto r = module.run(
+        {f32({2}, {1, 2}), f32({3, 2}, {1, 2, 3, 4, 5, 6}), f32({2}, {2, 3})});
     ASSERT_EQ(r.size(), 1u) << module.diagnostics;
     if (reverse)
       expectNear(r[0], {((1 * 2 + 5) * 2 + 3) * 2 + 1.,
@@ -191,8 +189,8 @@ TEST(Checkpoint, evaluates_its_region_on_its_inputs) {
                              {f.getArgument(0), f.getArgument(2)},
                              {f.getArgument(0).getType()});
   state.addRegion();
-  state.addAttribute("policy", RematPolicyAttr::get(b.getContext(),
-                                                    RematKind::Full, {}));
+  state.addAttribute("policy",
+                     RematPolicyAttr::get(b.getContext(), RematKind::Full, {}));
   mlir::Operation *checkpoint = b.create(state);
   mlir::Block *body = addBody(b, checkpoint, 9, 9);
   mlir::Value difference = arithmetic(
@@ -201,8 +199,8 @@ TEST(Checkpoint, evaluates_its_region_on_its_inputs) {
                              {});
   b.create(yield);
   ret->setOperand(0, checkpoint->getResult(0));
-  auto r = module.run({f32({2}, {1, 2}), f32({3, 2}, {1, 2, 3, 4, 5, 6}),
-                       f32({2}, {10, 20})});
+  auto r = module.run(
+      {f32({2}, {1, 2}), f32({3, 2}, {1, 2, 3, 4, 5, 6}), f32({2}, {10, 20})});
   ASSERT_EQ(r.size(), 1u) << module.diagnostics;
   expectNear(r[0], {9, 18});
 }

@@ -27,21 +27,22 @@ static Doubles product(const HostTensor &a, const HostTensor &b, int64_t m,
 }
 
 TEST(Linalg, matmul_of_odd_sizes_equals_the_naive_product) {
-  const int64_t sizes[][3] = {{1, 1, 1}, {3, 5, 7},  {67, 17, 33},
+  const int64_t sizes[][3] = {{1, 1, 1},   {3, 5, 7},    {67, 17, 33},
                               {5, 129, 2}, {129, 3, 40}, {9, 16, 64}};
   for (auto [m, n, k] : sizes) {
     auto type = [](int64_t r, int64_t c) {
       return "tensor<" + std::to_string(r) + "x" + std::to_string(c) + "xf32>";
     };
-    HostTensor a = noise(DType::F32, {m, k}, 1), b = noise(DType::F32, {k, n}, 2);
+    HostTensor a = noise(DType::F32, {m, k}, 1),
+               b = noise(DType::F32, {k, n}, 2);
     auto r = evaluateText(
         "func.func @f(%a: " + type(m, k) + ", %b: " + type(k, n) + ") -> " +
             type(m, n) + " {\n%one = arith.constant 1.0 : f32\n%e = " +
-            "tensor.empty() : " + type(m, n) + "\n%z = linalg.fill ins(%one : " +
-            "f32) outs(%e : " + type(m, n) + ") -> " + type(m, n) +
-            "\n%r = linalg.matmul ins(%a, %b : " + type(m, k) + ", " +
-            type(k, n) + ") outs(%z : " + type(m, n) + ") -> " + type(m, n) +
-            "\nreturn %r : " + type(m, n) + "\n}",
+            "tensor.empty() : " + type(m, n) +
+            "\n%z = linalg.fill ins(%one : " + "f32) outs(%e : " + type(m, n) +
+            ") -> " + type(m, n) + "\n%r = linalg.matmul ins(%a, %b : " +
+            type(m, k) + ", " + type(k, n) + ") outs(%z : " + type(m, n) +
+            ") -> " + type(m, n) + "\nreturn %r : " + type(m, n) + "\n}",
         {a, b});
     Doubles expected = product(a, b, m, n, k);
     for (double &x : expected)
@@ -282,7 +283,8 @@ TEST(Linalg, index_reads_the_loop_and_argmax_keeps_two_results) {
 }
 
 TEST(Linalg, named_elementwise_ops_run_through_their_regions) {
-  auto r = evaluateText(R"(
+  auto r = evaluateText(
+      R"(
     func.func @f(%x: tensor<2x3xf32>, %y: tensor<2x3xf32>) -> (tensor<2x3xf32>,
         tensor<3x2xf32>, tensor<2x2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>) {
       %e = tensor.empty() : tensor<2x3xf32>
@@ -301,8 +303,7 @@ TEST(Linalg, named_elementwise_ops_run_through_their_regions) {
       return %sub, %t, %b, %m, %x2 : tensor<2x3xf32>, tensor<3x2xf32>,
         tensor<2x2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>
     })",
-                        {f32({2, 3}, {1, 2, 3, 4, 5, 6}),
-                         f32({2, 3}, {1, 1, 1, 2, 2, 2})});
+      {f32({2, 3}, {1, 2, 3, 4, 5, 6}), f32({2, 3}, {1, 1, 1, 2, 2, 2})});
   expectNear(r[0], {0, 1, 2, 2, 3, 4});
   expectNear(r[1], {0, 2, 1, 3, 2, 4});
   expectNear(r[2], {1, 2, 3, 1, 2, 3, 4, 5, 6, 4, 5, 6});
@@ -323,7 +324,8 @@ TEST(Linalg, softmax_normalizes_any_axis) {
     })";
   auto r = evaluateText(text, {f32({2, 3}, {1, 2, 3, 1, 3, 7})});
   auto sigmoid = [](double x) { return 1 / (1 + std::exp(-x)); };
-  expectNear(r[0], {0.5, sigmoid(-1), sigmoid(-4), 0.5, sigmoid(1), sigmoid(4)});
+  expectNear(r[0],
+             {0.5, sigmoid(-1), sigmoid(-4), 0.5, sigmoid(1), sigmoid(4)});
   double s = std::exp(1) + std::exp(2) + std::exp(3),
          t = std::exp(1) + std::exp(3) + std::exp(7);
   expectNear(r[1], {std::exp(1) / s, std::exp(2) / s, std::exp(3) / s,
@@ -400,15 +402,15 @@ TEST(Elements, unary_functions_agree_with_their_definitions) {
 }
 
 TEST(Elements, bitcasts_see_the_encoding) {
-  auto r = evaluateText(R"(
+  auto r = evaluateText(
+      R"(
     func.func @f(%x: tensor<2xf32>, %y: tensor<2xi16>)
         -> (tensor<2xi32>, tensor<2xbf16>) {
       %a = arith.bitcast %x : tensor<2xf32> to tensor<2xi32>
       %b = arith.bitcast %y : tensor<2xi16> to tensor<2xbf16>
       return %a, %b : tensor<2xi32>, tensor<2xbf16>
     })",
-                        {f32({2}, {1, -2}),
-                         tensor(DType::I16, {2}, {0x3F80, -16384})});
+      {f32({2}, {1, -2}), tensor(DType::I16, {2}, {0x3F80, -16384})});
   expectNear(r[0], {0x3F800000, -1073741824});
   expectNear(r[1], {1, -2});
 }
@@ -430,7 +432,7 @@ TEST(Elements, truncf_rounds_to_even_once_in_declared_mode_only) {
   expectNear(r[0],
              {1 + std::ldexp(1, -7), 1, 65536, std::ldexp(1.5, -25), -inf}, 0);
   expectNear(r[1],
-             {1 + std::ldexp(1, -8) , 1 + std::ldexp(1, -8), inf,
+             {1 + std::ldexp(1, -8), 1 + std::ldexp(1, -8), inf,
               std::ldexp(1, -24), -inf},
              0);
 }

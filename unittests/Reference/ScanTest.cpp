@@ -32,9 +32,9 @@ static std::string linearScan(int64_t length, const std::string &aType,
     names += ", %r";
     types += ", " + ids;
   }
-  std::string segments = std::string("operandSegmentSizes = array<i32: 1, 1, ") +
-                         "0, 0, " + (withInitial ? "1" : "0") + ", 0, " +
-                         (withResets ? "1" : "0") + ">, ";
+  std::string segments =
+      std::string("operandSegmentSizes = array<i32: 1, 1, ") + "0, 0, " +
+      (withInitial ? "1" : "0") + ", 0, " + (withResets ? "1" : "0") + ">, ";
   return "func.func @f(" + args + ") -> (" + b + ", tensor<1x1xf32>) {\n" +
          "%h, %f = \"heddle.linear_scan\"(" + names + ") <{" + segments +
          attributes + "resultSegmentSizes = array<i32: 1, 0, 1, 0>}> : (" +
@@ -43,22 +43,21 @@ static std::string linearScan(int64_t length, const std::string &aType,
 }
 
 TEST(LinearScan, constant_and_varying_decay_follow_the_recurrence) {
-  auto constant =
-      evaluateText(linearScan(4, "tensor<1xf32>", false, false),
-                   {f32({1}, {0.5}), f32({1, 4, 1}, {1, 1, 1, 1})});
+  auto constant = evaluateText(linearScan(4, "tensor<1xf32>", false, false),
+                               {f32({1}, {0.5}), f32({1, 4, 1}, {1, 1, 1, 1})});
   expectNear(constant[0], {1, 1.5, 1.75, 1.875});
   expectNear(constant[1], {1.875});
-  auto varying = evaluateText(
-      linearScan(3, "tensor<1x3x1xf32>", true, false),
-      {f32({1, 3, 1}, {2, 3, -1}), f32({1, 3, 1}, {1, 0, 5}), f32({1, 1}, {4})});
+  auto varying = evaluateText(linearScan(3, "tensor<1x3x1xf32>", true, false),
+                              {f32({1, 3, 1}, {2, 3, -1}),
+                               f32({1, 3, 1}, {1, 0, 5}), f32({1, 1}, {4})});
   expectNear(varying[0], {9, 27, -22});
   expectNear(varying[1], {-22});
 }
 
 TEST(LinearScan, reverse_starts_at_the_end) {
-  auto r = evaluateText(linearScan(3, "tensor<1xf32>", true, false, "reverse, "),
-                        {f32({1}, {0.5}), f32({1, 3, 1}, {1, 2, 3}),
-                         f32({1, 1}, {8})});
+  auto r = evaluateText(
+      linearScan(3, "tensor<1xf32>", true, false, "reverse, "),
+      {f32({1}, {0.5}), f32({1, 3, 1}, {1, 2, 3}), f32({1, 1}, {8})});
   expectNear(r[0], {3.75, 5.5, 7});
   expectNear(r[1], {3.75});
 }
@@ -67,16 +66,19 @@ TEST(LinearScan, resets_restart_from_zero_and_spare_the_initial_state) {
   std::vector<HostTensor> inputs = {f32({1}, {1}), f32({1, 4, 1}, {1, 1, 1, 1}),
                                     f32({1, 1}, {10}),
                                     i32({1, 4}, {7, 7, 3, 3})};
-  expectNear(evaluateText(linearScan(4, "tensor<1xf32>", true, true), inputs)[0],
-             {11, 12, 1, 2});
-  expectNear(evaluateText(linearScan(4, "tensor<1xf32>", true, true, "reverse, "),
-                          inputs)[0],
-             {2, 1, 12, 11});
+  expectNear(
+      evaluateText(linearScan(4, "tensor<1xf32>", true, true), inputs)[0],
+      {11, 12, 1, 2});
+  expectNear(
+      evaluateText(linearScan(4, "tensor<1xf32>", true, true, "reverse, "),
+                   inputs)[0],
+      {2, 1, 12, 11});
 }
 
 TEST(LinearScan, length_zero_returns_the_incoming_state) {
-  auto r = evaluateText(linearScan(0, "tensor<1xf32>", true, false),
-                        {f32({1}, {0.5}), f32({1, 0, 1}, {}), f32({1, 1}, {6})});
+  auto r =
+      evaluateText(linearScan(0, "tensor<1xf32>", true, false),
+                   {f32({1}, {0.5}), f32({1, 0, 1}, {}), f32({1, 1}, {6})});
   EXPECT_TRUE(r[0].real.empty());
   expectNear(r[1], {6});
 }
@@ -109,7 +111,8 @@ TEST(LinearScan, complex_decay_rotates) {
 }
 
 TEST(LinearScan, halves_with_carried_state_equal_the_whole) {
-  HostTensor a = noise(DType::F32, {1, 7, 1}, 3), b = noise(DType::F32, {1, 7, 1}, 4);
+  HostTensor a = noise(DType::F32, {1, 7, 1}, 3),
+             b = noise(DType::F32, {1, 7, 1}, 4);
   auto part = [](const HostTensor &t, int64_t begin, int64_t end) {
     Doubles elements;
     for (int64_t i = begin; i < end; ++i)
@@ -185,7 +188,8 @@ TEST(SelectiveScan, softplus_is_the_identity_above_20_and_never_nan) {
 }
 
 TEST(SelectiveScan, groups_share_b_and_c_over_contiguous_channels) {
-  auto r = evaluateText(R"(
+  auto r =
+      evaluateText(R"(
     func.func @f(%u: tensor<1x1x4xf32>, %dt: tensor<1x1x4xf32>,
         %a: tensor<4x1xf32>, %b: tensor<1x1x2x1xf32>, %c: tensor<1x1x2x1xf32>)
         -> tensor<1x1x4xf32> {
@@ -194,10 +198,9 @@ TEST(SelectiveScan, groups_share_b_and_c_over_contiguous_channels) {
           tensor<1x1x2x1xf32>, tensor<1x1x2x1xf32> -> tensor<1x1x4xf32>
       return %y : tensor<1x1x4xf32>
     })",
-                        {f32({1, 1, 4}, {1, 1, 1, 1}),
-                         f32({1, 1, 4}, {1, 1, 1, 1}),
-                         f32({4, 1}, {-1, -1, -1, -1}),
-                         f32({1, 1, 2, 1}, {2, 3}), f32({1, 1, 2, 1}, {5, 7})});
+                   {f32({1, 1, 4}, {1, 1, 1, 1}), f32({1, 1, 4}, {1, 1, 1, 1}),
+                    f32({4, 1}, {-1, -1, -1, -1}), f32({1, 1, 2, 1}, {2, 3}),
+                    f32({1, 1, 2, 1}, {5, 7})});
   expectNear(r[0], {10, 10, 21, 21});
 }
 
@@ -220,12 +223,11 @@ static std::string ssd(int64_t length, const std::string &dtype, bool resets) {
 
 TEST(Ssd, large_decays_keep_their_differences) {
   // Products of exp(-100) and exp(-0.1) stay exact; mixed signs are allowed.
-  auto r = evaluateText(ssd(3, "f32", false),
-                        {f32({1, 3, 1, 1}, {1, 1, 1}),
-                         f32({1, 3, 1, 1}, {1, 1, 1}),
-                         f32({1, 3, 1, 1}, {1, 2, 4}),
-                         f32({1, 3, 1}, {-100, -0.125, 2}),
-                         f32({1, 1, 1, 1}, {1})});
+  auto r =
+      evaluateText(ssd(3, "f32", false),
+                   {f32({1, 3, 1, 1}, {1, 1, 1}), f32({1, 3, 1, 1}, {1, 1, 1}),
+                    f32({1, 3, 1, 1}, {1, 2, 4}),
+                    f32({1, 3, 1}, {-100, -0.125, 2}), f32({1, 1, 1, 1}, {1})});
   double h0 = std::exp(-100.0) + 1, h1 = std::exp(-0.125) * h0 + 2,
          h2 = std::exp(2.0) * h1 + 4;
   expectNear(r[0], {h0, h1, h2});
@@ -265,8 +267,8 @@ TEST(Ssd, declared_pairwise_form_is_the_recurrence_up_to_rounding) {
     double largest = 0, difference = 0;
     for (int64_t t = 0; t < length; ++t) {
       largest = std::fmax(largest, std::fabs(exact[0].real[t]));
-      difference = std::fmax(
-          difference, std::fabs(exact[0].real[t] - declared[0].real[t]));
+      difference = std::fmax(difference,
+                             std::fabs(exact[0].real[t] - declared[0].real[t]));
     }
     EXPECT_GT(difference, 0);
     EXPECT_LT(difference, 2e-2 * largest);
@@ -293,10 +295,10 @@ TEST(Scan, a_reset_inside_the_sequence_equals_two_sequences) {
   auto first = evaluateText(ssd(cut, "f32", false),
                             {part(q, 0, cut), part(k, 0, cut), part(v, 0, cut),
                              part(a, 0, cut), state});
-  auto second = evaluateText(
-      ssd(length - cut, "f32", false),
-      {part(q, cut, length), part(k, cut, length), part(v, cut, length),
-       part(a, cut, length), zero});
+  auto second =
+      evaluateText(ssd(length - cut, "f32", false),
+                   {part(q, cut, length), part(k, cut, length),
+                    part(v, cut, length), part(a, cut, length), zero});
   Doubles joined = first[0].real;
   joined.insert(joined.end(), second[0].real.begin(), second[0].real.end());
   expectNear(whole[0], joined);

@@ -12,7 +12,8 @@ using namespace heddle::test;
 static constexpr double nan_ = std::numeric_limits<double>::quiet_NaN();
 
 TEST(Tensor, slices_and_pads_move_boxes) {
-  auto r = evaluateText(R"(
+  auto r = evaluateText(
+      R"(
     func.func @f(%x: tensor<3x4xf32>, %i: tensor<i32>)
         -> (tensor<2x2xf32>, tensor<4xf32>, tensor<3x4xf32>, tensor<4x7xf32>) {
       %s = tensor.extract_slice %x[1, 0] [2, 2] [1, 2]
@@ -31,12 +32,11 @@ TEST(Tensor, slices_and_pads_move_boxes) {
       return %s, %one, %ins, %p : tensor<2x2xf32>, tensor<4xf32>,
         tensor<3x4xf32>, tensor<4x7xf32>
     })",
-                        {f32({3, 4}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}),
-                         i32({}, {2})});
+      {f32({3, 4}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}), i32({}, {2})});
   expectNear(r[0], {4, 6, 8, 10});
   expectNear(r[1], {8, 9, 10, 11});
   expectNear(r[2], {0, 4, 6, 3, 4, 8, 10, 7, 8, 9, 10, 11});
-  expectNear(r[3], {9, 9, 9, 9, 9, 9, 9, 9, 9, 0, 1, 2, 3, 9,
+  expectNear(r[3], {9, 9, 9, 9, 9, 9, 9, 9, 9, 0, 1, 2,  3,  9,
                     9, 9, 4, 5, 6, 7, 9, 9, 9, 8, 9, 10, 11, 9});
 }
 
@@ -125,8 +125,8 @@ TEST(Tensor, a_gather_in_a_generic_body_checks_its_indices) {
       } -> tensor<2xf32>
       return %r : tensor<2xf32>
     })";
-  expectNear(
-      evaluateText(text, {f32({3}, {5, 6, 7}), i32({2}, {2, 0})})[0], {7, 5});
+  expectNear(evaluateText(text, {f32({3}, {5, 6, 7}), i32({2}, {2, 0})})[0],
+             {7, 5});
   TestModule module(text);
   EXPECT_TRUE(module.run({f32({3}, {5, 6, 7}), i32({2}, {3, 0})}).empty());
   EXPECT_NE(module.diagnostics.find("expected every index inside its tensor"),

@@ -19,8 +19,8 @@ namespace heddle::test {
 
 TestModule::TestModule(const std::string &text) {
   context.loadDialect<HeddleDialect, arith::ArithDialect, func::FuncDialect,
-                      linalg::LinalgDialect, math::MathDialect,
-                      scf::SCFDialect, tensor::TensorDialect>();
+                      linalg::LinalgDialect, math::MathDialect, scf::SCFDialect,
+                      tensor::TensorDialect>();
   context.getDiagEngine().registerHandler([this](Diagnostic &diagnostic) {
     diagnostics += diagnostic.str() + "\n";
     for (Diagnostic &note : diagnostic.getNotes())
@@ -78,9 +78,9 @@ HostTensor noise(DType dtype, std::vector<int64_t> shape, uint64_t seed) {
   return result;
 }
 
-std::vector<ReferenceTensor>
-evaluateText(const std::string &text, const std::vector<HostTensor> &inputs,
-             ReferenceMode mode) {
+std::vector<ReferenceTensor> evaluateText(const std::string &text,
+                                          const std::vector<HostTensor> &inputs,
+                                          ReferenceMode mode) {
   TestModule module(text);
   std::vector<ReferenceTensor> results = module.run(inputs, mode);
   EXPECT_TRUE(module.diagnostics.empty()) << module.diagnostics;

@@ -24,9 +24,9 @@ public:
   mlir::func::FuncOp function(llvm::StringRef name = "f");
 
   /// Evaluates @f; empty on failure.
-  std::vector<ReferenceTensor>
-  run(const std::vector<HostTensor> &inputs,
-      ReferenceMode mode = ReferenceMode::Exact, int threads = 2);
+  std::vector<ReferenceTensor> run(const std::vector<HostTensor> &inputs,
+                                   ReferenceMode mode = ReferenceMode::Exact,
+                                   int threads = 2);
 
   /// The messages so far, one a line, notes included.
   std::string diagnostics;

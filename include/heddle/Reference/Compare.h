@@ -38,13 +38,13 @@ struct CompareOptions {
 };
 
 struct CompareResult {
-  double maxAbsError = 0;     // over elements where both are finite
-  double maxAbsReference = 0; // max|exact| over finite elements
-  double relError = 0;        // maxAbsError / maxAbsReference
+  double maxAbsError = 0;      // over elements where both are finite
+  double maxAbsReference = 0;  // max|exact| over finite elements
+  double relError = 0;         // maxAbsError / maxAbsReference
   double declaredRelError = 0; // the same for `declared`; 0 when not given
-  double limit = 0;           // the largest relError that passes
-  bool finite = true;         // every element of the result is finite
-  bool allZero = false;       // every element of the reference is zero
+  double limit = 0;            // the largest relError that passes
+  bool finite = true;          // every element of the result is finite
+  bool allZero = false;        // every element of the reference is zero
   bool passed = false;
   int64_t worstIndex = -1; // row-major; a misplaced NaN or inf comes first
   std::string rule;        // "rel_err <= 6e-06", for reports

@@ -20,9 +20,9 @@ namespace heddle {
 /// How the reference device rounds.
 enum class ReferenceMode {
   Exact,    // every value in f64, nothing rounded (inputs are as given)
-  Declared, // rounds at every truncf and wherever a 16-bit tensor is stored, and
-            // P of attention to the input dtype (q, k, P and v to TF32 where
-            // precision = tf32); values of f32 stay in f64
+  Declared, // rounds at every truncf and wherever a 16-bit tensor is stored,
+            // and P of attention to the input dtype (q, k, P and v to TF32
+            // where precision = tf32); values of f32 stay in f64
 };
 
 /// Options of an evaluation.
