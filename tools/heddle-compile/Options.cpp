@@ -1,0 +1,173 @@
+//===- Options.cpp - the command line of heddle-compile -------------------===//
+
+#include "Options.h"
+
+#include "heddle/Runtime/CpuDevice.h"
+
+#include "mlir/IR/AsmState.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Support/Timing.h"
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/CommandLine.h"
+
+using namespace heddle;
+using namespace heddle::compile;
+
+namespace cl = llvm::cl;
+
+static cl::OptionCategory category("heddle-compile options");
+
+static cl::opt<std::string> input(cl::Positional, cl::desc("MODEL.mlir"),
+                                  cl::cat(category));
+static cl::opt<std::string>
+    output("o", cl::desc("file to write; - is standard output"),
+           cl::value_desc("file"), cl::cat(category));
+static cl::alias outputAlias("output", cl::desc("same as -o"),
+                             cl::aliasopt(output), cl::cat(category));
+static cl::opt<std::string> target("target", cl::desc("cpu"), cl::init("cpu"),
+                                   cl::value_desc("name"), cl::cat(category));
+static cl::opt<std::string> cpu("cpu",
+                                cl::desc("native, x86-64-v3 or x86-64-v4"),
+                                cl::init("native"), cl::value_desc("name"),
+                                cl::cat(category));
+static cl::opt<std::string>
+    emit("emit",
+         cl::desc("what to write: bundle (default), mlir, llvm or asm"),
+         cl::value_desc("kind"), cl::cat(category));
+static cl::opt<std::string>
+    compileTo("compile-to",
+              cl::desc("stop after a stage and write MLIR: model, fuse, plan, "
+                       "tile, cpu or llvm"),
+              cl::value_desc("stage"), cl::cat(category));
+static cl::opt<std::string>
+    entry("entry", cl::desc("function to compile; default: all public ones"),
+          cl::value_desc("name"), cl::cat(category));
+static cl::opt<std::string>
+    report("report",
+           cl::desc("print signature, kernels, commands and memory plan to "
+                    "standard output: text (default) or json"),
+           cl::value_desc("format"), cl::ValueOptional, cl::cat(category));
+static cl::opt<int>
+    threads("threads",
+            cl::desc("workers that the report's memory figures are for; "
+                     "default: the cores of this process"),
+            cl::value_desc("n"), cl::init(0), cl::cat(category));
+static cl::opt<bool> listTargets("list-targets", cl::desc("list the targets"),
+                                 cl::cat(category));
+
+void heddle::compile::parseCommandLine(int argc, char **argv) {
+  mlir::registerAsmPrinterCLOptions();
+  mlir::registerMLIRContextCLOptions();
+  mlir::registerPassManagerCLOptions();
+  mlir::registerDefaultTimingManagerCLOptions();
+  cl::HideUnrelatedOptions(category);
+  cl::ParseCommandLineOptions(
+      argc, argv,
+      "Compiles a model graph (MLIR) to a bundle that heddle-run executes.\n\n"
+      "MLIR's own options work too (--help-hidden lists them):\n"
+      "  --mlir-print-ir-tree-dir=DIR, --mlir-print-ir-after-all,\n"
+      "  --mlir-timing, --mlir-pass-pipeline-crash-reproducer=FILE\n");
+}
+
+/// "expected --NAME to be A, B or C, got 'found'".
+static Status expectedOneOf(llvm::StringRef name, llvm::StringRef choices,
+                            llvm::StringRef found) {
+  return Status::error(("expected --" + name + " to be " + choices +
+                        ", got '" + found + "'")
+                           .str());
+}
+
+/// Decides what is written and how far compilation goes.
+static Status readEmit(Options &options) {
+  if (!compileTo.empty()) {
+    std::optional<Stage> stage = parseStage(compileTo);
+    if (!stage)
+      return expectedOneOf("compile-to",
+                           "model, fuse, plan, tile, cpu, llvm or object",
+                           compileTo);
+    options.compile.compileTo = *stage;
+  }
+  bool partial = options.compile.compileTo != Stage::Object;
+
+  auto kind = llvm::StringSwitch<std::optional<Emit>>(emit)
+                  .Case("", partial ? Emit::Mlir : Emit::Bundle)
+                  .Case("bundle", Emit::Bundle)
+                  .Case("mlir", Emit::Mlir)
+                  .Case("llvm", Emit::Llvm)
+                  .Case("asm", Emit::Asm)
+                  .Default(std::nullopt);
+  if (!kind)
+    return expectedOneOf("emit", "bundle, mlir, llvm or asm", emit);
+  options.emit = *kind;
+  if (options.emit == Emit::Bundle) {
+    if (partial)
+      return Status::error("expected --compile-to=object with --emit=bundle, "
+                           "got '" +
+                           compileTo + "'; use --emit=mlir");
+    return {};
+  }
+  if (options.emit != Emit::Mlir && !compileTo.empty() &&
+      options.compile.compileTo != Stage::Llvm)
+    return Status::error("expected --compile-to=llvm with --emit=" + emit +
+                         ", got '" + compileTo +
+                         "'; drop --compile-to or use --emit=mlir");
+  if (!partial) // text is of the last stage that has any
+    options.compile.compileTo = Stage::Llvm;
+  return {};
+}
+
+Status heddle::compile::readOptions(Options &options) {
+  options.listTargets = listTargets;
+  if (options.listTargets)
+    return {};
+  if (input.empty())
+    return Status::error(
+        "expected a model, found none; pass MODEL.mlir, or - for standard "
+        "input");
+  options.input = input;
+  options.output = output;
+
+  if (target != "cpu")
+    return expectedOneOf("target", "cpu", target);
+  if (cpu != "native" && cpu != "x86-64-v3" && cpu != "x86-64-v4")
+    return expectedOneOf("cpu", "native, x86-64-v3 or x86-64-v4", cpu);
+  options.compile.target = target;
+  options.compile.cpu = cpu;
+  options.compile.entry = entry;
+
+  if (Status status = readEmit(options); !status.ok())
+    return status;
+  if (report.getNumOccurrences()) {
+    if (Status status = parseReportFormat(report, options.report);
+        !status.ok())
+      return status;
+    if (options.emit != Emit::Bundle)
+      return Status::error("expected a whole compilation with --report, got "
+                           "one that stops at an earlier stage; drop --emit "
+                           "and --compile-to");
+    if (options.output == "-")
+      return Status::error("expected one use of standard output, got -o - and "
+                           "--report; write the bundle to a file");
+  }
+  if (threads < 0)
+    return Status::error("expected --threads of at least 1, got " +
+                         std::to_string(threads));
+  options.threads = threads ? threads : cpuThreads();
+
+  if (options.output.empty()) {
+    if (options.emit != Emit::Bundle)
+      options.output = "-";
+    else if (options.report != ReportFormat::None)
+      options.emit = Emit::Nothing;
+    else
+      return Status::error("expected a place for the bundle, found none; pass "
+                           "-o MODEL.heddle, or -o - for standard output");
+  }
+  return {};
+}
+
+void heddle::compile::printTargets(llvm::raw_ostream &os) {
+  os << "cpu  --cpu=native|x86-64-v3|x86-64-v4; this machine: " << cpuName()
+     << "\n";
+}

@@ -1,0 +1,39 @@
+//===- Options.h - the command line of heddle-compile -----------*- C++ -*-===//
+
+#ifndef HEDDLE_TOOLS_HEDDLE_COMPILE_OPTIONS_H
+#define HEDDLE_TOOLS_HEDDLE_COMPILE_OPTIONS_H
+
+#include "common/Report.h"
+#include "heddle/Pipelines/Pipelines.h"
+
+#include <string>
+
+namespace heddle::compile {
+
+/// What heddle-compile writes.
+enum class Emit { Nothing, Bundle, Mlir, Llvm, Asm };
+
+/// A checked command line.
+struct Options {
+  std::string input;  // "-" is standard input
+  std::string output; // "-" is standard output; empty where Emit::Nothing
+  Emit emit = Emit::Bundle;
+  ReportFormat report = ReportFormat::None;
+  int threads = 1; // workers that the memory figures of the report are for
+  bool listTargets = false;
+  CompileOptions compile;
+};
+
+/// Registers the options of MLIR's pass manager, printer and context beside our
+/// own, and parses. Exits with status 1 on an option that does not exist.
+void parseCommandLine(int argc, char **argv);
+
+/// Reads the parsed values and checks that they fit together.
+Status readOptions(Options &options);
+
+/// What `--target` and `--cpu` take, one target a line.
+void printTargets(llvm::raw_ostream &os);
+
+} // namespace heddle::compile
+
+#endif // HEDDLE_TOOLS_HEDDLE_COMPILE_OPTIONS_H
