@@ -121,31 +121,30 @@ Json heddle::reportFunction(const Function &function, int threads) {
                        {"scratch_bytes", kernel.scratchBytes}});
   }
   const MemoryPlan &plan = function.plan;
-  return Json{
-      {"name", function.name},
-      {"arguments", reportSignature(function.arguments, true)},
-      {"results", reportSignature(function.results, false)},
-      {"flops", flops},
-      {"kernels", std::move(kernels)},
-      {"commands",
-       {{"launch", counts.of(Command::Kind::Launch)},
-        {"copy", counts.of(Command::Kind::Copy)},
-        {"fill", counts.of(Command::Kind::Fill)},
-        {"repeat", counts.of(Command::Kind::Repeat)}}},
-      {"plan",
-       {{"threads", threads},
-        {"arg_mb", mib(plan.argBytes)},
-        {"out_mb", mib(plan.outBytes)},
-        {"temp_mb", mib(plan.tempBytes(threads))},
-        {"alias_mb", mib(plan.aliasBytes)},
-        {"footprint_mb", mib(plan.footprintBytes(threads))},
-        {"work_mb", mib(plan.workBytes)},
-        {"arena_mb", mib(plan.arenaBytes)},
-        {"max_live_mb", mib(plan.maxLiveBytes)},
-        {"scratch_mb_per_thread", mib(plan.scratchBytesPerThread)},
-        {"hash", hex(plan.planHash)}}},
-      {"object_bytes", function.object.size()},
-      {"constant_bytes", function.constants.size()}};
+  return Json{{"name", function.name},
+              {"arguments", reportSignature(function.arguments, true)},
+              {"results", reportSignature(function.results, false)},
+              {"flops", flops},
+              {"kernels", std::move(kernels)},
+              {"commands",
+               {{"launch", counts.of(Command::Kind::Launch)},
+                {"copy", counts.of(Command::Kind::Copy)},
+                {"fill", counts.of(Command::Kind::Fill)},
+                {"repeat", counts.of(Command::Kind::Repeat)}}},
+              {"plan",
+               {{"threads", threads},
+                {"arg_mb", mib(plan.argBytes)},
+                {"out_mb", mib(plan.outBytes)},
+                {"temp_mb", mib(plan.tempBytes(threads))},
+                {"alias_mb", mib(plan.aliasBytes)},
+                {"footprint_mb", mib(plan.footprintBytes(threads))},
+                {"work_mb", mib(plan.workBytes)},
+                {"arena_mb", mib(plan.arenaBytes)},
+                {"max_live_mb", mib(plan.maxLiveBytes)},
+                {"scratch_mb_per_thread", mib(plan.scratchBytesPerThread)},
+                {"hash", hex(plan.planHash)}}},
+              {"object_bytes", function.object.size()},
+              {"constant_bytes", function.constants.size()}};
 }
 
 Json heddle::reportProgram(const Program &program, int threads) {
@@ -175,11 +174,11 @@ void heddle::printFunctionReport(const Function &function, int threads,
                "description");
   for (size_t i = 0; i < function.kernels.size(); ++i) {
     const KernelInfo &kernel = function.kernels[i];
-    os << format("    %-*s  %-11s %8" PRId64 " %8" PRId64 " %12.3f %12.3f  %s\n",
-                 column, kernel.name.c_str(), kernel.family.c_str(),
-                 counts.launches[i], kernel.numBlocks,
-                 static_cast<double>(kernel.flops) * 1e-6, mib(kernel.minBytes),
-                 kernel.description.c_str());
+    os << format(
+        "    %-*s  %-11s %8" PRId64 " %8" PRId64 " %12.3f %12.3f  %s\n", column,
+        kernel.name.c_str(), kernel.family.c_str(), counts.launches[i],
+        kernel.numBlocks, static_cast<double>(kernel.flops) * 1e-6,
+        mib(kernel.minBytes), kernel.description.c_str());
   }
   os << "  commands: " << counts.of(Command::Kind::Launch) << " launch, "
      << counts.of(Command::Kind::Copy) << " copy, "

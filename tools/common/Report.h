@@ -1,7 +1,7 @@
 //===- Report.h - what a compiled program is, as text or JSON ---*- C++ -*-===//
 //
-// Shared by heddle-compile and heddle-run. No LLVM header here: the runtime-only
-// build has it too.
+// Shared by heddle-compile and heddle-run. No LLVM header here: the
+// runtime-only build has it too.
 //
 //===----------------------------------------------------------------------===//
 

@@ -8,6 +8,7 @@
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Support/FileUtilities.h"
+#include "llvm/Support/Error.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/SourceMgr.h"
 
@@ -61,8 +62,8 @@ static bool render(const Options &options, ModuleOp module,
   }
   case Emit::Llvm:
   case Emit::Asm:
-    return succeeded(emitLLVMText(module, options.compile,
-                                  options.emit == Emit::Asm, text));
+    return succeeded(
+        emitLLVMText(module, options.compile, options.emit == Emit::Asm, text));
   }
   return false;
 }
@@ -99,8 +100,8 @@ bool heddle::compile::compileFile(const Options &options, Status &status) {
     return false;
 
   if (options.emit != Emit::Nothing) {
-    status = writeOutput(options.output,
-                         [&](llvm::raw_ostream &os) { os << text; });
+    status =
+        writeOutput(options.output, [&](llvm::raw_ostream &os) { os << text; });
     if (!status.ok())
       return false;
   }

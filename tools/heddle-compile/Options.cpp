@@ -32,8 +32,7 @@ static cl::opt<std::string> cpu("cpu",
                                 cl::init("native"), cl::value_desc("name"),
                                 cl::cat(category));
 static cl::opt<std::string>
-    emit("emit",
-         cl::desc("what to write: bundle (default), mlir, llvm or asm"),
+    emit("emit", cl::desc("what to write: bundle (default), mlir, llvm or asm"),
          cl::value_desc("kind"), cl::cat(category));
 static cl::opt<std::string>
     compileTo("compile-to",
@@ -73,9 +72,9 @@ void heddle::compile::parseCommandLine(int argc, char **argv) {
 /// "expected --NAME to be A, B or C, got 'found'".
 static Status expectedOneOf(llvm::StringRef name, llvm::StringRef choices,
                             llvm::StringRef found) {
-  return Status::error(("expected --" + name + " to be " + choices +
-                        ", got '" + found + "'")
-                           .str());
+  return Status::error(
+      ("expected --" + name + " to be " + choices + ", got '" + found + "'")
+          .str());
 }
 
 /// Decides what is written and how far compilation goes.
@@ -139,8 +138,7 @@ Status heddle::compile::readOptions(Options &options) {
   if (Status status = readEmit(options); !status.ok())
     return status;
   if (report.getNumOccurrences()) {
-    if (Status status = parseReportFormat(report, options.report);
-        !status.ok())
+    if (Status status = parseReportFormat(report, options.report); !status.ok())
       return status;
     if (options.emit != Emit::Bundle)
       return Status::error("expected a whole compilation with --report, got "

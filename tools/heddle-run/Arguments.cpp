@@ -122,9 +122,10 @@ static Status readFiles(const Function &function,
     const NamedTensorType &wanted = function.arguments[i];
     Status status = readNpyFile(specs[i]->path, wanted.type, arguments[i]);
     if (!status.ok())
-      return Status::error("argument " + std::to_string(i) +
-                           (wanted.name.empty() ? "" : " '" + wanted.name + "'") +
-                           ": " + status.message);
+      return Status::error(
+          "argument " + std::to_string(i) +
+          (wanted.name.empty() ? "" : " '" + wanted.name + "'") + ": " +
+          status.message);
   }
   return {};
 }
@@ -141,10 +142,10 @@ static void drawRandom(const Function &function, const Options &options,
     arguments[i] = HostTensor(argument.type);
     fillRandom(arguments[i], seed, options.threads);
     if (!specs[i])
-      said += (said.empty() ? "" : ", ") +
-              (argument.name.empty() ? "arg" + std::to_string(i)
-                                     : argument.name) +
-              "=random:" + std::to_string(seed);
+      said +=
+          (said.empty() ? "" : ", ") +
+          (argument.name.empty() ? "arg" + std::to_string(i) : argument.name) +
+          "=random:" + std::to_string(seed);
   }
   if (!said.empty())
     std::cerr << "heddle-run: inputs not given are drawn: " << said << "\n";

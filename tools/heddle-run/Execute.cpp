@@ -39,9 +39,9 @@ Status heddle::run::loadModel(const Options &options, Program &program) {
   if (Status s = readBytes(options.model, bytes); !s.ok())
     return s;
   auto *data = reinterpret_cast<const uint8_t *>(bytes.data());
-  bool isGraph =
-      endsWith(options.model, ".mlir") || endsWith(options.model, ".mlirbc") ||
-      (options.model == "-" && bytes.compare(0, 6, "HEDDLE") != 0);
+  bool isGraph = endsWith(options.model, ".mlir") ||
+                 endsWith(options.model, ".mlirbc") ||
+                 (options.model == "-" && bytes.compare(0, 6, "HEDDLE") != 0);
   if (!isGraph) {
     Status status = deserializeProgram(data, bytes.size(), program);
     if (!status.ok())
@@ -118,9 +118,8 @@ static Status executeCpu(const Options &options, const Program &program,
     results.emplace_back(result.type);
     // 0xff is NaN in every floating-point type.
     std::fill(results.back().bytes.begin(), results.back().bytes.end(), 0xff);
-    resultPointers.push_back(result.alias >= 0
-                                 ? argumentPointers[result.alias]
-                                 : results.back().bytes.data());
+    resultPointers.push_back(result.alias >= 0 ? argumentPointers[result.alias]
+                                               : results.back().bytes.data());
   }
   Status status = repeat(options, timing, [&] {
     return executable->run(argumentPointers.data(), resultPointers.data());

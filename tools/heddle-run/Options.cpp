@@ -118,11 +118,11 @@ Status finish(const RawOptions &raw, Options &options) {
   if (Status s = checkTolerance("--atol", options.atol); !s.ok())
     return s;
   if (options.threads < 0 || options.repeats < 0 || options.warmup < 0)
-    return Status::error("expected --threads, --repeats and --warmup of at "
-                         "least 0, got " +
-                         std::to_string(std::min(
-                             {options.threads, options.repeats,
-                              options.warmup})));
+    return Status::error(
+        "expected --threads, --repeats and --warmup of at "
+        "least 0, got " +
+        std::to_string(
+            std::min({options.threads, options.repeats, options.warmup})));
   return {};
 }
 
@@ -134,13 +134,17 @@ Status heddle::run::parseCommandLine(int argc, char **argv, Options &options,
   CLI::App app("Runs a compiled bundle or a model graph and summarises its "
                "results.",
                "heddle-run");
-  app.add_option("model", options.model, "MODEL.heddle or MODEL.mlir; - is standard input");
+  app.add_option("model", options.model,
+                 "MODEL.heddle or MODEL.mlir; - is standard input");
   app.add_option("--device", raw.device, "cpu (default) or reference");
   app.add_option("--function", options.function,
                  "function to run, where there are several");
   auto repeated = [&](const char *name, std::vector<std::string> &values,
                       const char *help) {
-    app.add_option(name, values, help)->expected(1)->allow_extra_args(false)->take_all();
+    app.add_option(name, values, help)
+        ->expected(1)
+        ->allow_extra_args(false)
+        ->take_all();
   };
   repeated("--input", raw.inputs,
            "[NAME=]@FILE.npy or [NAME=]random:SEED; without a name: the next "
@@ -173,8 +177,7 @@ Status heddle::run::parseCommandLine(int argc, char **argv, Options &options,
       app.exit(error);
       return {};
     }
-    return Status::error(std::string(error.what()) +
-                         "; see heddle-run --help");
+    return Status::error(std::string(error.what()) + "; see heddle-run --help");
   }
   if (rtol->count())
     options.rtol = raw.rtol;

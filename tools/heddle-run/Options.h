@@ -25,16 +25,16 @@ enum class DeviceKind { Cpu, Reference };
 struct Options {
   std::string model; // .heddle or .mlir; "-" is standard input
   DeviceKind device = DeviceKind::Cpu;
-  std::string function;               // empty: the only one
+  std::string function; // empty: the only one
   std::vector<InputSpec> inputs;
-  std::vector<std::string> outputs;   // .npy paths, in the order of results
-  std::vector<std::string> expected;  // likewise
+  std::vector<std::string> outputs;  // .npy paths, in the order of results
+  std::vector<std::string> expected; // likewise
   bool checkReference = false;
-  bool declared = false;              // the reference device rounds
-  std::optional<double> rtol, atol;   // absent: by element type
+  bool declared = false;            // the reference device rounds
+  std::optional<double> rtol, atol; // absent: by element type
   int repeats = 0;
   int warmup = 1;
-  int threads = 0;                    // 0: the cores of this process
+  int threads = 0; // 0: the cores of this process
   ReportFormat report = ReportFormat::None;
   bool listDevices = false;
 };

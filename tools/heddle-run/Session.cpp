@@ -69,10 +69,10 @@ Status readExpected(const Options &options, const Function &function,
                          " --expected-output for '" + function.name +
                          "', got " + std::to_string(options.expected.size()));
   if (options.outputs.size() > function.results.size())
-    return Status::error(
-        "expected at most " + std::to_string(function.results.size()) +
-        " --output for '" + function.name + "', got " +
-        std::to_string(options.outputs.size()));
+    return Status::error("expected at most " +
+                         std::to_string(function.results.size()) +
+                         " --output for '" + function.name + "', got " +
+                         std::to_string(options.outputs.size()));
   for (size_t i = 0; i < options.expected.size(); ++i) {
     Status status = readNpyFile(options.expected[i], function.results[i].type,
                                 expected.emplace_back());
@@ -89,10 +89,8 @@ Status checkReference(const Options &options, const Function &function,
                       const std::vector<HostTensor> &arguments,
                       const std::vector<HostTensor> &results,
                       std::vector<Check> &checks) {
-  // Only a program with a narrow type somewhere rounds on purpose.
-  bool rounds = function.source.find("f16") != std::string::npos ||
-                function.source.find("tf32") != std::string::npos;
-  bool declared = rounds && !hasTolerance(options);
+  Rounding rounding = roundingOf(function);
+  bool declared = rounding.narrow() && !hasTolerance(options);
   std::vector<ReferenceValues> reference;
   if (Status s = evaluateReference(function, arguments, /*exact=*/true,
                                    declared, options.threads, reference);
@@ -108,12 +106,15 @@ Status checkReference(const Options &options, const Function &function,
         toCheck(i, "the reference device", comparison, tolerance, type);
     if (!hasTolerance(options)) {
       Verdict verdict;
-      if (Status s = judge(results[i], reference[i], verdict); !s.ok())
+      if (Status s = judge(results[i], reference[i], rounding, verdict);
+          !s.ok())
         return s;
       check.passed = verdict.passed;
       check.maxAbsError = verdict.maxAbsError;
       check.relError = verdict.relError;
       check.rule = verdict.rule;
+      if (!verdict.failure.empty())
+        check.worst = verdict.failure;
     }
     checks.push_back(std::move(check));
   }
@@ -133,12 +134,9 @@ Json toJson(const Summary &summary, const NamedTensorType &result) {
 }
 
 Json toJson(const Check &check) {
-  Json json{{"result", check.result},
-            {"against", check.against},
-            {"passed", check.passed},
-            {"max_abs_err", check.maxAbsError},
-            {"rel_err", check.relError},
-            {"rule", check.rule}};
+  Json json{{"result", check.result},    {"against", check.against},
+            {"passed", check.passed},    {"max_abs_err", check.maxAbsError},
+            {"rel_err", check.relError}, {"rule", check.rule}};
   if (!check.passed)
     json["worst"] = check.worst;
   return json;

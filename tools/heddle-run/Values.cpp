@@ -44,8 +44,8 @@ std::string Summary::str() const {
     text += (i ? " " : "") + number(first[i]);
   if (static_cast<int64_t>(first.size()) < elements)
     text += " ...";
-  text += "] min " + number(min) + " max " + number(max) + " mean " +
-          number(mean);
+  text +=
+      "] min " + number(min) + " max " + number(max) + " mean " + number(mean);
   if (finite == elements)
     return text + " all finite";
   return text + " finite " + std::to_string(finite) + " of " +
@@ -81,10 +81,9 @@ Tolerance heddle::run::defaultTolerance(DType type) {
   return tolerance;
 }
 
-Comparison
-heddle::run::compare(const HostTensor &actual,
-                     const std::function<double(int64_t)> &reference,
-                     const Tolerance &tolerance) {
+Comparison heddle::run::compare(const HostTensor &actual,
+                                const std::function<double(int64_t)> &reference,
+                                const Tolerance &tolerance) {
   int64_t elements = actual.type.numElements();
   double scale = 0;
   for (int64_t i = 0; i < elements; ++i) {
@@ -104,8 +103,7 @@ heddle::run::compare(const HostTensor &actual,
       excess = error - (tolerance.atol + tolerance.rtol * std::fabs(wanted) +
                         tolerance.ofMax * scale);
     } else {
-      bool same =
-          got == wanted || (std::isnan(got) && std::isnan(wanted));
+      bool same = got == wanted || (std::isnan(got) && std::isnan(wanted));
       excess = same ? -std::numeric_limits<double>::infinity()
                     : std::numeric_limits<double>::infinity();
     }

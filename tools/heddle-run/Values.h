@@ -46,8 +46,7 @@ Comparison compare(const HostTensor &actual,
                    const Tolerance &tolerance);
 
 /// "worst at [0,3,1]: got 1.5, expected 1.25; 3 of 64 elements are outside".
-std::string describeWorst(const Comparison &comparison,
-                          const TensorType &type);
+std::string describeWorst(const Comparison &comparison, const TensorType &type);
 
 } // namespace heddle::run
 
