@@ -99,7 +99,7 @@ static Status checkMemory(const Function &function) {
     add(value.type);
   for (const NamedTensorType &value : function.results)
     add(value.type);
-  double available = static_cast<double>(availableMemoryBytes());
+  double available = static_cast<double>(availableMemory());
   if (need <= available)
     return {};
   auto mib = [](double bytes) {
