@@ -28,8 +28,8 @@ static Status writeOutput(const std::string &path,
       });
   if (!error)
     return {};
-  return Status::error("cannot write '" + path +
-                       "': " + llvm::toString(std::move(error)) +
+  // The error names the path.
+  return Status::error("cannot write " + llvm::toString(std::move(error)) +
                        "; choose a writable place with -o");
 }
 

@@ -8,7 +8,9 @@
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Support/Timing.h"
+#include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringSwitch.h"
+#include "llvm/Config/llvm-config.h"
 #include "llvm/Support/CommandLine.h"
 
 using namespace heddle;
@@ -16,51 +18,82 @@ using namespace heddle::compile;
 
 namespace cl = llvm::cl;
 
-static cl::OptionCategory category("heddle-compile options");
+namespace {
 
-static cl::opt<std::string> input(cl::Positional, cl::desc("MODEL.mlir"),
-                                  cl::cat(category));
-static cl::opt<std::string>
-    output("o", cl::desc("file to write; - is standard output"),
-           cl::value_desc("file"), cl::cat(category));
-static cl::alias outputAlias("output", cl::desc("same as -o"),
-                             cl::aliasopt(output), cl::cat(category));
-static cl::opt<std::string> target("target", cl::desc("cpu"), cl::init("cpu"),
-                                   cl::value_desc("name"), cl::cat(category));
-static cl::opt<std::string> cpu("cpu",
-                                cl::desc("native, x86-64-v3 or x86-64-v4"),
-                                cl::init("native"), cl::value_desc("name"),
-                                cl::cat(category));
-static cl::opt<std::string>
-    emit("emit", cl::desc("what to write: bundle (default), mlir, llvm or asm"),
-         cl::value_desc("kind"), cl::cat(category));
-static cl::opt<std::string>
-    compileTo("compile-to",
-              cl::desc("stop after a stage and write MLIR: model, fuse, plan, "
-                       "tile, cpu or llvm"),
-              cl::value_desc("stage"), cl::cat(category));
-static cl::opt<std::string>
-    entry("entry", cl::desc("function to compile; default: all public ones"),
-          cl::value_desc("name"), cl::cat(category));
-static cl::opt<std::string>
-    report("report",
-           cl::desc("print signature, kernels, commands and memory plan to "
-                    "standard output: text (default) or json"),
-           cl::value_desc("format"), cl::ValueOptional, cl::cat(category));
-static cl::opt<int>
-    threads("threads",
-            cl::desc("workers that the report's memory figures are for; "
-                     "default: the cores of this process"),
-            cl::value_desc("n"), cl::init(0), cl::cat(category));
-static cl::opt<bool> listTargets("list-targets", cl::desc("list the targets"),
-                                 cl::cat(category));
+/// The options as the command line library fills them. They are made in main
+/// and not as globals, because LLVM's shared library has registered an option
+/// `threads` of its own by then, which makes place for ours.
+struct Flags {
+  cl::OptionCategory category{"heddle-compile options"};
+  cl::opt<std::string> input{cl::Positional, cl::desc("MODEL.mlir"),
+                             cl::cat(category)};
+  cl::opt<std::string> output{"o",
+                              cl::desc("file to write; - is standard output"),
+                              cl::value_desc("file"), cl::cat(category)};
+  cl::alias outputAlias{"output", cl::desc("same as -o"), cl::aliasopt(output),
+                        cl::cat(category)};
+  cl::opt<std::string> target{"target", cl::desc("cpu (default)"),
+                              cl::init("cpu"), cl::value_desc("name"),
+                              cl::cat(category)};
+  cl::opt<std::string> cpu{
+      "cpu", cl::desc("native (default), x86-64-v3 or x86-64-v4"),
+      cl::init("native"), cl::value_desc("name"), cl::cat(category)};
+  cl::opt<std::string> emit{
+      "emit", cl::desc("what to write: bundle (default), mlir, llvm or asm"),
+      cl::value_desc("kind"), cl::cat(category)};
+  cl::opt<std::string> compileTo{
+      "compile-to",
+      cl::desc("stop after a stage and write MLIR: model, fuse, plan, tile, "
+               "cpu or llvm"),
+      cl::value_desc("stage"), cl::cat(category)};
+  cl::opt<std::string> entry{
+      "entry", cl::desc("function to compile; default: all public ones"),
+      cl::value_desc("name"), cl::cat(category)};
+  cl::opt<std::string> report{
+      "report",
+      cl::desc("print signature, kernels, commands and memory plan to standard "
+               "output: text (default) or json"),
+      cl::value_desc("format"), cl::ValueOptional, cl::cat(category)};
+  cl::opt<int> threads{
+      "threads",
+      cl::desc("workers that the report's memory figures are for; default: the "
+               "cores of this process"),
+      cl::value_desc("n"), cl::init(0), cl::cat(category)};
+  cl::opt<bool> listTargets{"list-targets", cl::desc("list the targets"),
+                            cl::cat(category)};
+};
+
+/// Takes names that we use away from whoever registered them first.
+void releaseNames() {
+  auto &registered = cl::getRegisteredOptions();
+  llvm::SmallVector<cl::Option *> taken;
+  for (llvm::StringRef name :
+       {"o", "output", "target", "cpu", "emit", "compile-to", "entry", "report",
+        "threads", "list-targets"})
+    if (cl::Option *option = registered.lookup(name))
+      taken.push_back(option);
+  for (cl::Option *option : taken)
+    option->removeArgument();
+}
+
+Flags &flags() {
+  static Flags flags;
+  return flags;
+}
+
+} // namespace
 
 void heddle::compile::parseCommandLine(int argc, char **argv) {
+  releaseNames();
+  Flags &own = flags();
   mlir::registerAsmPrinterCLOptions();
   mlir::registerMLIRContextCLOptions();
   mlir::registerPassManagerCLOptions();
   mlir::registerDefaultTimingManagerCLOptions();
-  cl::HideUnrelatedOptions(category);
+  cl::HideUnrelatedOptions(own.category);
+  cl::SetVersionPrinter([](llvm::raw_ostream &os) {
+    os << "heddle-compile " HEDDLE_VERSION ", LLVM " LLVM_VERSION_STRING "\n";
+  });
   cl::ParseCommandLineOptions(
       argc, argv,
       "Compiles a model graph (MLIR) to a bundle that heddle-run executes.\n\n"
@@ -79,17 +112,18 @@ static Status expectedOneOf(llvm::StringRef name, llvm::StringRef choices,
 
 /// Decides what is written and how far compilation goes.
 static Status readEmit(Options &options) {
-  if (!compileTo.empty()) {
-    std::optional<Stage> stage = parseStage(compileTo);
+  const Flags &own = flags();
+  if (!own.compileTo.empty()) {
+    std::optional<Stage> stage = parseStage(own.compileTo);
     if (!stage)
       return expectedOneOf("compile-to",
                            "model, fuse, plan, tile, cpu, llvm or object",
-                           compileTo);
+                           own.compileTo);
     options.compile.compileTo = *stage;
   }
   bool partial = options.compile.compileTo != Stage::Object;
 
-  auto kind = llvm::StringSwitch<std::optional<Emit>>(emit)
+  auto kind = llvm::StringSwitch<std::optional<Emit>>(own.emit)
                   .Case("", partial ? Emit::Mlir : Emit::Bundle)
                   .Case("bundle", Emit::Bundle)
                   .Case("mlir", Emit::Mlir)
@@ -97,19 +131,19 @@ static Status readEmit(Options &options) {
                   .Case("asm", Emit::Asm)
                   .Default(std::nullopt);
   if (!kind)
-    return expectedOneOf("emit", "bundle, mlir, llvm or asm", emit);
+    return expectedOneOf("emit", "bundle, mlir, llvm or asm", own.emit);
   options.emit = *kind;
   if (options.emit == Emit::Bundle) {
     if (partial)
       return Status::error("expected --compile-to=object with --emit=bundle, "
                            "got '" +
-                           compileTo + "'; use --emit=mlir");
+                           own.compileTo + "'; use --emit=mlir");
     return {};
   }
-  if (options.emit != Emit::Mlir && !compileTo.empty() &&
+  if (options.emit != Emit::Mlir && !own.compileTo.empty() &&
       options.compile.compileTo != Stage::Llvm)
-    return Status::error("expected --compile-to=llvm with --emit=" + emit +
-                         ", got '" + compileTo +
+    return Status::error("expected --compile-to=llvm with --emit=" + own.emit +
+                         ", got '" + own.compileTo +
                          "'; drop --compile-to or use --emit=mlir");
   if (!partial) // text is of the last stage that has any
     options.compile.compileTo = Stage::Llvm;
@@ -117,28 +151,30 @@ static Status readEmit(Options &options) {
 }
 
 Status heddle::compile::readOptions(Options &options) {
-  options.listTargets = listTargets;
+  const Flags &own = flags();
+  options.listTargets = own.listTargets;
   if (options.listTargets)
     return {};
-  if (input.empty())
+  if (own.input.empty())
     return Status::error(
         "expected a model, found none; pass MODEL.mlir, or - for standard "
         "input");
-  options.input = input;
-  options.output = output;
+  options.input = own.input;
+  options.output = own.output;
 
-  if (target != "cpu")
-    return expectedOneOf("target", "cpu", target);
-  if (cpu != "native" && cpu != "x86-64-v3" && cpu != "x86-64-v4")
-    return expectedOneOf("cpu", "native, x86-64-v3 or x86-64-v4", cpu);
-  options.compile.target = target;
-  options.compile.cpu = cpu;
-  options.compile.entry = entry;
+  if (own.target != "cpu")
+    return expectedOneOf("target", "cpu", own.target);
+  if (own.cpu != "native" && own.cpu != "x86-64-v3" && own.cpu != "x86-64-v4")
+    return expectedOneOf("cpu", "native, x86-64-v3 or x86-64-v4", own.cpu);
+  options.compile.target = own.target;
+  options.compile.cpu = own.cpu;
+  options.compile.entry = own.entry;
 
   if (Status status = readEmit(options); !status.ok())
     return status;
-  if (report.getNumOccurrences()) {
-    if (Status status = parseReportFormat(report, options.report); !status.ok())
+  if (own.report.getNumOccurrences()) {
+    if (Status status = parseReportFormat(own.report, options.report);
+        !status.ok())
       return status;
     if (options.emit != Emit::Bundle)
       return Status::error("expected a whole compilation with --report, got "
@@ -148,10 +184,10 @@ Status heddle::compile::readOptions(Options &options) {
       return Status::error("expected one use of standard output, got -o - and "
                            "--report; write the bundle to a file");
   }
-  if (threads < 0)
+  if (own.threads < 0)
     return Status::error("expected --threads of at least 1, got " +
-                         std::to_string(threads));
-  options.threads = threads ? threads : cpuThreads();
+                         std::to_string(own.threads));
+  options.threads = own.threads ? int(own.threads) : cpuThreads();
 
   if (options.output.empty()) {
     if (options.emit != Emit::Bundle)

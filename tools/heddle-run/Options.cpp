@@ -134,6 +134,7 @@ Status heddle::run::parseCommandLine(int argc, char **argv, Options &options,
   CLI::App app("Runs a compiled bundle or a model graph and summarises its "
                "results.",
                "heddle-run");
+  app.set_version_flag("--version", "heddle-run " HEDDLE_VERSION);
   app.add_option("model", options.model,
                  "MODEL.heddle or MODEL.mlir; - is standard input");
   app.add_option("--device", raw.device, "cpu (default) or reference");
