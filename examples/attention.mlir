@@ -12,6 +12,7 @@
 //   build/bin/heddle-run examples/attention.mlir --device=reference
 //   build/bin/heddle-compile examples/attention.mlir --compile-to=tile
 //
+// REQUIRES: heddle-compile, heddle-run
 // RUN: heddle-compile %s -o %t.heddle && heddle-run %t.heddle --check=reference | FileCheck %s
 
 // CHECK: result 0: float32[2,200,4,64]

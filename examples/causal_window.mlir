@@ -12,6 +12,7 @@
 // The bf16 result passes when its error is at most 1.5 times that of an
 // evaluation in f64 which rounds to bf16 where the model says so.
 //
+// REQUIRES: heddle-compile, heddle-run
 // RUN: heddle-compile %s -o %t.heddle
 // RUN: heddle-run %t.heddle --function=local_f32 --check=reference | FileCheck %s --check-prefix=F32
 // RUN: heddle-run %t.heddle --function=local_bf16 --check=reference | FileCheck %s --check-prefix=BF16

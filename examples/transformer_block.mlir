@@ -9,6 +9,7 @@
 //
 //   build/bin/heddle-compile examples/transformer_block.mlir --compile-to=fuse
 //
+// REQUIRES: heddle-compile, heddle-run
 // RUN: heddle-compile %s -o %t.heddle && heddle-run %t.heddle --check=reference | FileCheck %s
 
 // CHECK: result 0: float32[2,100,64]

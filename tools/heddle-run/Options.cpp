@@ -165,7 +165,9 @@ Status heddle::run::parseCommandLine(int argc, char **argv, Options &options,
       app.add_option("--atol", raw.atol, "absolute tolerance per element");
   app.add_option("--repeats", options.repeats, "timed runs after the first");
   app.add_option("--warmup", options.warmup, "runs before the timed ones (1)");
-  app.add_option("--threads", options.threads, "workers; 0: all cores");
+  app.add_option("--threads", options.threads,
+                 "workers; 0 (default): all cores")
+      ->envname("HEDDLE_THREADS");
   app.add_flag("--report{text}", raw.report,
                "also print signature, kernels and memory plan: text or json "
                "(JSON only on standard output)");
