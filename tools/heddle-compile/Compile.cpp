@@ -18,19 +18,23 @@ using namespace heddle;
 using namespace heddle::compile;
 using namespace mlir;
 
-/// Writes through a temporary file that is renamed at the end.
-static Status writeOutput(const std::string &path,
-                          llvm::function_ref<void(llvm::raw_ostream &)> write) {
-  llvm::Error error =
-      llvm::writeToOutput(path, [&](llvm::raw_ostream &os) -> llvm::Error {
-        write(os);
-        return llvm::Error::success();
-      });
-  if (!error)
+/// Writes a bundle or text through a temporary file that is renamed at the end.
+static Status writeOutput(const Options &options, const Program &program,
+                          llvm::StringRef text) {
+  std::string failure;
+  if (options.emit == Emit::Bundle)
+    failure = writeProgramFile(options.output, program).message;
+  else if (options.emit != Emit::Nothing)
+    // The error names the path.
+    if (llvm::Error error = llvm::writeToOutput(
+            options.output, [&](llvm::raw_ostream &os) -> llvm::Error {
+              os << text;
+              return llvm::Error::success();
+            }))
+      failure = "cannot write " + llvm::toString(std::move(error));
+  if (failure.empty())
     return {};
-  // The error names the path.
-  return Status::error("cannot write " + llvm::toString(std::move(error)) +
-                       "; choose a writable place with -o");
+  return Status::error(failure + "; choose a writable place with -o");
 }
 
 static void printReport(const Options &options, const Program &program) {
@@ -41,18 +45,13 @@ static void printReport(const Options &options, const Program &program) {
   std::cout.flush();
 }
 
-/// The compiled module in the form of `options.emit`.
-static bool render(const Options &options, ModuleOp module,
-                   const Program &program, std::string &text) {
+/// The compiled module as text in the form of `options.emit`.
+static bool render(const Options &options, ModuleOp module, std::string &text) {
   llvm::raw_string_ostream os(text);
   switch (options.emit) {
   case Emit::Nothing:
+  case Emit::Bundle:
     return true;
-  case Emit::Bundle: {
-    std::vector<uint8_t> bytes = serializeProgram(program);
-    os.write(reinterpret_cast<const char *>(bytes.data()), bytes.size());
-    return true;
-  }
   case Emit::Mlir: {
     // Flags of the printer (--mlir-print-debuginfo, ...) come from its options.
     AsmState state(module);
@@ -96,15 +95,12 @@ bool heddle::compile::compileFile(const Options &options, Status &status) {
   Program program;
   std::string text;
   if (failed(compileModule(*module, compile, program)) || !configured ||
-      !render(options, *module, program, text))
+      !render(options, *module, text))
     return false;
 
-  if (options.emit != Emit::Nothing) {
-    status =
-        writeOutput(options.output, [&](llvm::raw_ostream &os) { os << text; });
-    if (!status.ok())
-      return false;
-  }
+  status = writeOutput(options, program, text);
+  if (!status.ok())
+    return false;
   printReport(options, program);
   return true;
 }

@@ -120,7 +120,7 @@ static Status readFiles(const Function &function,
     if (!specs[i] || specs[i]->path.empty())
       continue;
     const NamedTensorType &wanted = function.arguments[i];
-    Status status = readNpyFile(specs[i]->path, wanted.type, arguments[i]);
+    Status status = readNpyFile(specs[i]->path, arguments[i], &wanted.type);
     if (!status.ok())
       return Status::error(
           "argument " + std::to_string(i) +
@@ -140,7 +140,10 @@ static void drawRandom(const Function &function, const Options &options,
     uint64_t seed = specs[i] ? specs[i]->seed : i;
     const NamedTensorType &argument = function.arguments[i];
     arguments[i] = HostTensor(argument.type);
-    fillRandom(arguments[i], seed, options.threads);
+    RandomFill fill;
+    fill.seed = seed;
+    fill.threads = options.threads;
+    fillRandom(arguments[i], fill);
     if (!specs[i])
       said +=
           (said.empty() ? "" : ", ") +

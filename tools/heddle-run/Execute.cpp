@@ -5,11 +5,10 @@
 #include "heddle/Runtime/CpuDevice.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
-#include <fstream>
-#include <iostream>
-#include <iterator>
+#include <cstring>
 
 using namespace heddle;
 using namespace heddle::run;
@@ -21,17 +20,19 @@ static bool endsWith(const std::string &text, const std::string &suffix) {
 
 /// The bytes of a file or of standard input.
 static Status readBytes(const std::string &path, std::string &bytes) {
-  if (path == "-") {
-    bytes.assign(std::istreambuf_iterator<char>(std::cin), {});
+  FILE *file = path == "-" ? stdin : std::fopen(path.c_str(), "rb");
+  bool ok = file != nullptr;
+  char block[1 << 16];
+  for (size_t n; ok && (n = std::fread(block, 1, sizeof block, file)) > 0;)
+    bytes.append(block, n);
+  ok = ok && !std::ferror(file);
+  int error = errno;
+  if (file && file != stdin)
+    std::fclose(file);
+  if (ok)
     return {};
-  }
-  std::ifstream file(path, std::ios::binary);
-  if (file)
-    bytes.assign(std::istreambuf_iterator<char>(file), {});
-  if (!file || file.bad())
-    return Status::error("expected a readable model, cannot read '" + path +
-                         "'; check the path");
-  return {};
+  return Status::error("cannot read '" + path + "': " + std::strerror(error) +
+                       "; expected MODEL.heddle or MODEL.mlir");
 }
 
 Status heddle::run::loadModel(const Options &options, Program &program) {

@@ -74,8 +74,8 @@ Status readExpected(const Options &options, const Function &function,
                          " --output for '" + function.name + "', got " +
                          std::to_string(options.outputs.size()));
   for (size_t i = 0; i < options.expected.size(); ++i) {
-    Status status = readNpyFile(options.expected[i], function.results[i].type,
-                                expected.emplace_back());
+    Status status = readNpyFile(options.expected[i], expected.emplace_back(),
+                                &function.results[i].type);
     if (!status.ok())
       return Status::error("expected output " + std::to_string(i) + ": " +
                            status.message);
