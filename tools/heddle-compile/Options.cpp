@@ -9,6 +9,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Support/Timing.h"
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Config/llvm-config.h"
 #include "llvm/Support/CommandLine.h"
@@ -54,11 +55,11 @@ struct Flags {
       cl::desc("print signature, kernels, commands and memory plan to standard "
                "output: text (default) or json"),
       cl::value_desc("format"), cl::ValueOptional, cl::cat(category)};
-  cl::opt<int> threads{
+  cl::opt<std::string> threads{
       "threads",
       cl::desc("workers that the report's memory figures are for; default: the "
                "cores of this process"),
-      cl::value_desc("n"), cl::init(0), cl::cat(category)};
+      cl::value_desc("n"), cl::cat(category)};
   cl::opt<bool> listTargets{"list-targets", cl::desc("list the targets"),
                             cl::cat(category)};
 };
@@ -83,7 +84,23 @@ Flags &flags() {
 
 } // namespace
 
-void heddle::compile::parseCommandLine(int argc, char **argv) {
+/// One line without the name of the tool from what the command line library
+/// says about an option.
+static std::string oneLine(llvm::StringRef text) {
+  llvm::SmallVector<llvm::StringRef> lines;
+  text.trim().split(lines, '\n');
+  std::string joined;
+  for (llvm::StringRef line : lines) {
+    line.consume_front("heddle-compile: ");
+    joined += (joined.empty() ? "" : "; ") + line.trim().str();
+  }
+  return joined;
+}
+
+static Status readOptions(Options &options);
+
+Status heddle::compile::parseCommandLine(int argc, char **argv,
+                                         Options &options) {
   releaseNames();
   Flags &own = flags();
   mlir::registerAsmPrinterCLOptions();
@@ -94,12 +111,22 @@ void heddle::compile::parseCommandLine(int argc, char **argv) {
   cl::SetVersionPrinter([](llvm::raw_ostream &os) {
     os << "heddle-compile " HEDDLE_VERSION ", LLVM " LLVM_VERSION_STRING "\n";
   });
-  cl::ParseCommandLineOptions(
-      argc, argv,
-      "Compiles a model graph (MLIR) to a bundle that heddle-run executes.\n\n"
-      "MLIR's own options work too (--help-hidden lists them):\n"
-      "  --mlir-print-ir-tree-dir=DIR, --mlir-print-ir-after-all,\n"
-      "  --mlir-timing, --mlir-pass-pipeline-crash-reproducer=FILE\n");
+  std::string errors;
+  llvm::raw_string_ostream stream(errors);
+  if (!cl::ParseCommandLineOptions(
+          argc, argv,
+          "Compiles a model graph (MLIR) to a bundle that heddle-run "
+          "executes.\n\n"
+          "MLIR's own options work too (--help-hidden lists them):\n"
+          "  --mlir-print-ir-tree-dir=DIR, --mlir-print-ir-after-all,\n"
+          "  --mlir-timing, --mlir-pass-pipeline-crash-reproducer=FILE\n",
+          &stream)) {
+    // What is wrong inside an option (a missing value) was printed already.
+    if (errors.empty())
+      std::exit(1);
+    return Status::error(oneLine(errors));
+  }
+  return readOptions(options);
 }
 
 /// "expected --NAME to be A, B or C, got 'found'".
@@ -150,7 +177,7 @@ static Status readEmit(Options &options) {
   return {};
 }
 
-Status heddle::compile::readOptions(Options &options) {
+static Status readOptions(Options &options) {
   const Flags &own = flags();
   options.listTargets = own.listTargets;
   if (options.listTargets)
@@ -184,10 +211,13 @@ Status heddle::compile::readOptions(Options &options) {
       return Status::error("expected one use of standard output, got -o - and "
                            "--report; write the bundle to a file");
   }
-  if (own.threads < 0)
-    return Status::error("expected --threads of at least 1, got " +
-                         std::to_string(own.threads));
-  options.threads = own.threads ? int(own.threads) : cpuThreads();
+  options.threads = cpuThreads();
+  if (!own.threads.empty() &&
+      (!llvm::to_integer(own.threads.getValue(), options.threads) ||
+       options.threads < 1))
+    return Status::error("expected --threads to be a number of at least 1, got "
+                         "'" +
+                         own.threads + "'");
 
   if (options.output.empty()) {
     if (options.emit != Emit::Bundle)

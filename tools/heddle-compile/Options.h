@@ -25,11 +25,9 @@ struct Options {
 };
 
 /// Registers the options of MLIR's pass manager, printer and context beside our
-/// own, and parses. Exits with status 1 on an option that does not exist.
-void parseCommandLine(int argc, char **argv);
-
-/// Reads the parsed values and checks that they fit together.
-Status readOptions(Options &options);
+/// own, parses, and checks that the values fit together. Exits where help or
+/// the version was asked for and printed.
+Status parseCommandLine(int argc, char **argv, Options &options);
 
 /// What `--target` and `--cpu` take, one target a line.
 void printTargets(llvm::raw_ostream &os);

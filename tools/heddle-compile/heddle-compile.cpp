@@ -10,10 +10,8 @@ using namespace heddle;
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
-  compile::parseCommandLine(argc, argv);
-
   compile::Options options;
-  Status status = compile::readOptions(options);
+  Status status = compile::parseCommandLine(argc, argv, options);
   if (status.ok() && options.listTargets) {
     compile::printTargets(llvm::outs());
     return 0;
