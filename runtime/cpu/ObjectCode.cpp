@@ -45,6 +45,7 @@ private:
     std::string name;
     uint64_t address = 0;
     bool external = false;
+    bool referenced = false;
     int64_t slot = -1; // in the offset table
     int64_t stub = -1; // among the call stubs
   };
@@ -240,9 +241,11 @@ Status ObjectLoader::forEachRelocation(
   return {};
 }
 
-/// Gives a table slot or a call stub to each symbol that needs one.
+/// Marks symbols that are used and gives a table slot or a call stub to each
+/// that needs one.
 Status ObjectLoader::visitForSlots(const Section &, const Elf64_Rela &rela) {
   Symbol &s = symbols[ELF64_R_SYM(rela.r_info)];
+  s.referenced = true;
   switch (ELF64_R_TYPE(rela.r_info)) {
   case R_X86_64_GOTPCREL:
   case R_X86_64_GOTPCRELX:
@@ -307,6 +310,10 @@ Status ObjectLoader::resolve() {
   for (Symbol &s : symbols) {
     uint16_t section = s.entry.st_shndx;
     if (s.external) {
+      // Assemblers list names that nothing refers to, such as
+      // _GLOBAL_OFFSET_TABLE_.
+      if (!s.referenced)
+        continue;
       s.address = reinterpret_cast<uint64_t>(lookupExternalSymbol(s.name));
       if (!s.address)
         unknown += (unknown.empty() ? "'" : ", '") + s.name + "'";

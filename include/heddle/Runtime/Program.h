@@ -144,6 +144,16 @@ struct [[nodiscard]] Status {
   explicit operator bool() const { return ok(); }
 };
 
+/// "main(x: float32[8,256], float32[256]) -> (float32[8])".
+std::string signatureOf(const Function &function);
+
+/// The function called `name` (empty: any) that takes arguments of the given
+/// types (null: any); fails if there is none or more than one and lists what
+/// the program holds.
+Status selectFunction(const Program &program, const std::string &name,
+                      const std::vector<TensorType> *arguments,
+                      const Function *&function);
+
 /// Checks that a function can be run without touching memory outside its plan:
 /// kernel, argument and result numbers, every buffer within its space over all
 /// iterations of the repeats around it, sizes and counts without overflow, no
