@@ -27,6 +27,7 @@ public:
     DialectRegistry registry;
     registerCompilerDialects(registry);
     context = std::make_unique<MLIRContext>(registry);
+    context->printOpOnDiagnostic(false);
     sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(text, name),
                                llvm::SMLoc());
     handler = std::make_unique<SourceMgrDiagnosticHandler>(
