@@ -62,7 +62,7 @@ typedef enum HeddleDType {
 
 /* A dense row-major tensor. */
 typedef struct HeddleTensorType {
-  HeddleDType dtype;
+  int32_t dtype; /* a HeddleDType */
   int32_t rank;
   const int64_t *shape; /* rank sizes */
 } HeddleTensorType;

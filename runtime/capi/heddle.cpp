@@ -83,7 +83,7 @@ Status describe(const std::vector<NamedTensorType> &values, const char *what,
                          std::to_string(values.size()));
   const NamedTensorType &v = values[i];
   info->name = v.name.c_str();
-  info->type.dtype = static_cast<HeddleDType>(v.type.dtype);
+  info->type.dtype = static_cast<int32_t>(v.type.dtype);
   info->type.rank = static_cast<int32_t>(v.type.shape.size());
   info->type.shape = v.type.shape.data();
   info->byteSize = v.type.byteSize();

@@ -103,7 +103,7 @@ TEST(CApi, ReportsMisuse) {
       take(heddleProgramFindFunction(program, "other", nullptr, 0, &function));
   EXPECT_EQ(error, "expected function 'other', the bundle has main(x: "
                    "float32[40], weights: float32[3,40]) -> (y: float32[40])");
-  HeddleTensorType bad = {static_cast<HeddleDType>(77), 0, nullptr};
+  HeddleTensorType bad = {77, 0, nullptr};
   EXPECT_TRUE(contains(
       take(heddleProgramFindFunction(program, nullptr, &bad, 1, &function)),
       "unknown element type"));
