@@ -17,11 +17,11 @@
 // RUN: heddle-run %t.heddle --function=local_f32 --check=reference | FileCheck %s --check-prefix=F32
 // RUN: heddle-run %t.heddle --function=local_bf16 --check=reference | FileCheck %s --check-prefix=BF16
 
-// F32: result 0: float32[1,500,8,32]
+// F32: result 0{{.*}}: float32[1,500,8,32]
 // F32-NEXT: all finite
 // F32-NEXT: matches the reference device
 
-// BF16: result 0: bfloat16[1,500,8,32]
+// BF16: result 0{{.*}}: bfloat16[1,500,8,32]
 // BF16-NEXT: all finite
 // BF16-NEXT: matches the reference device
 
