@@ -96,9 +96,9 @@ Status describe(const std::vector<NamedTensorType> &values, const char *what,
 Status checkDevice(const char *device) {
   if (device && !std::strcmp(device, "cpu"))
     return {};
-  return Status::error("expected one of the devices of this build (cpu), got " +
-                       (device ? "'" + std::string(device) + "'"
-                               : std::string("null")));
+  return Status::error(
+      "expected one of the devices of this build (cpu), got " +
+      (device ? "'" + std::string(device) + "'" : std::string("null")));
 }
 
 Status checkCount(const char *what, int32_t found, size_t wanted) {
@@ -292,8 +292,8 @@ HeddleStatus heddleSessionCreate(const HeddleProgram *program, int32_t function,
       cpu.poison = options->poison != 0;
     }
     auto created = std::make_unique<HeddleSession>();
-    Status s = CpuExecutable::load(*f, program->program, cpu,
-                                   created->executable);
+    Status s =
+        CpuExecutable::load(*f, program->program, cpu, created->executable);
     if (s.ok())
       *session = created.release();
     return s;

@@ -1,11 +1,13 @@
 //===- FileIO.cpp - whole files in, whole files out -----------------------===//
 
 #include "FileIO.h"
+#include "Memory.h"
 
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
+#include <new>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,34 +20,45 @@ Status fileError(const char *doing, const std::string &path, int error) {
   return Status::error(std::string(doing) + " '" + path + "': " + reason);
 }
 
-static bool readAll(int fd, std::vector<uint8_t> &bytes) {
+/// Pipes and devices tell no size; memory is compared with what has come every
+/// so many bytes.
+static constexpr size_t kCheckEvery = size_t(64) << 20;
+
+/// Reads to the end of `fd`; false leaves the reason in errno or in `status`.
+static bool readAll(int fd, const std::string &path,
+                    std::vector<uint8_t> &bytes, Status &status) {
+  auto allows = [&](size_t n) {
+    status = checkMemory(static_cast<int64_t>(n), "reading '" + path + "'");
+    return status.ok();
+  };
   struct stat info;
-  size_t size = 0;
-  if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode))
+  if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode)) {
+    if (!allows(static_cast<size_t>(info.st_size)))
+      return false;
     bytes.resize(static_cast<size_t>(info.st_size));
+  }
+  size_t size = 0, checked = bytes.size();
+  std::vector<uint8_t> more(1 << 16);
   while (true) {
-    if (size == bytes.size()) {
-      // A regular file ends here; a pipe may go on.
-      uint8_t more[65536];
-      ssize_t n = read(fd, more, sizeof(more));
-      if (n < 0 && errno == EINTR)
-        continue;
-      if (n <= 0) {
-        bytes.resize(size);
-        return n == 0;
-      }
-      bytes.insert(bytes.end(), more, more + n);
-      size += static_cast<size_t>(n);
-      continue;
-    }
-    ssize_t n = read(fd, bytes.data() + size, bytes.size() - size);
+    // A regular file ends where its size says; a pipe may go on.
+    bool known = size < bytes.size();
+    ssize_t n = known ? read(fd, bytes.data() + size, bytes.size() - size)
+                      : read(fd, more.data(), more.size());
     if (n < 0 && errno == EINTR)
       continue;
-    if (n < 0)
-      return false;
-    if (n == 0)
+    if (n <= 0) {
       bytes.resize(size);
+      return n == 0;
+    }
+    if (!known)
+      bytes.insert(bytes.end(), more.begin(), more.begin() + n);
     size += static_cast<size_t>(n);
+    if (size > checked + kCheckEvery) {
+      // Growing moves to a block of up to twice the size.
+      if (!allows(2 * size))
+        return false;
+      checked = size;
+    }
   }
 }
 
@@ -72,11 +85,20 @@ Status readWholeFile(const std::string &path, std::vector<uint8_t> &bytes) {
   int fd = standard ? STDIN_FILENO : open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0)
     return fileError("cannot read", path, errno);
-  bool ok = readAll(fd, bytes);
-  int error = errno;
+  Status status;
+  bool ok = false;
+  int error = ENOMEM;
+  try {
+    ok = readAll(fd, path, bytes, status);
+    error = errno;
+  } catch (const std::bad_alloc &) {
+    bytes.clear();
+  }
   if (!standard)
     close(fd);
-  return ok ? Status() : fileError("cannot read", path, error);
+  if (!ok && status.ok())
+    status = fileError("cannot read", path, error);
+  return status;
 }
 
 /// Writes without a temporary file: standard output, pipes and devices.

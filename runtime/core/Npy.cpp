@@ -143,10 +143,10 @@ struct TypeName {
 
 /// The first entry of a type is the one that is written.
 static const TypeName kTypeNames[] = {
-    {"<f4", DType::F32},  {"<f8", DType::F64},  {"<f2", DType::F16},
-    {"<V2", DType::BF16}, {"|V2", DType::BF16}, {"|b1", DType::I1},
-    {"|i1", DType::I8},   {"<i2", DType::I16},  {"<i4", DType::I32},
-    {"<i8", DType::I64},  {"<b1", DType::I1},   {"<i1", DType::I8},
+    {"<f4", DType::F32},  {"<f8", DType::F64},       {"<f2", DType::F16},
+    {"<V2", DType::BF16}, {"|V2", DType::BF16},      {"|b1", DType::I1},
+    {"|i1", DType::I8},   {"<i2", DType::I16},       {"<i4", DType::I32},
+    {"<i8", DType::I64},  {"<b1", DType::I1},        {"<i1", DType::I8},
     {"?", DType::I1},     {"bfloat16", DType::BF16},
 };
 

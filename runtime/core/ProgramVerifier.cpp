@@ -81,8 +81,8 @@ Status FunctionVerifier::signature() {
   std::set<int32_t> taken;
   for (size_t i = 0; i < f.arguments.size(); ++i)
     if (checkedByteSize(f.arguments[i].type) < 0)
-      return error("argument " + std::to_string(i) + " has the impossible type " +
-                   f.arguments[i].type.str());
+      return error("argument " + std::to_string(i) +
+                   " has the impossible type " + f.arguments[i].type.str());
   for (size_t i = 0; i < f.results.size(); ++i) {
     const NamedTensorType &r = f.results[i];
     std::string name = "result " + std::to_string(i);
@@ -98,8 +98,9 @@ Status FunctionVerifier::signature() {
       return error(name + " lives in argument " + std::to_string(r.alias) +
                    ", which is not donated");
     if (a.type.byteSize() < r.type.byteSize())
-      return error(name + " of " + r.type.str() + " does not fit into argument " +
-                   std::to_string(r.alias) + " of " + a.type.str());
+      return error(name + " of " + r.type.str() +
+                   " does not fit into argument " + std::to_string(r.alias) +
+                   " of " + a.type.str());
     if (!taken.insert(r.alias).second)
       return error("two results live in argument " + std::to_string(r.alias));
   }

@@ -155,10 +155,10 @@ static void fillRange(void *data, DType type, int64_t begin, int64_t end,
     for (int64_t i = begin; i < end; ++i) {
       // The upper half of a 128-bit product is uniform without a division.
       uint64_t value =
-          low + static_cast<uint64_t>(
-                    static_cast<unsigned __int128>(randomBits(fill.seed, i)) *
-                        span >>
-                    64);
+          low +
+          static_cast<uint64_t>(
+              static_cast<unsigned __int128>(randomBits(fill.seed, i)) * span >>
+              64);
       std::memcpy(static_cast<uint8_t *>(data) + i * width, &value, width);
     }
     return;

@@ -8,6 +8,8 @@
 
 #include "heddle/Runtime/CpuDevice.h"
 
+#include "../core/BundleFormat.h"
+#include "../core/Memory.h"
 #include "CpuInfo.h"
 #include "ObjectCode.h"
 #include "ThreadPool.h"
@@ -23,7 +25,7 @@ namespace {
 
 using KernelFn = void (*)(void *const *args, int64_t block, void *scratch);
 
-constexpr unsigned kMaxDepth = 8;
+constexpr unsigned kMaxDepth = bundle::kMaxRepeatDepth;
 /// Copies and fills are split into blocks of this size between the threads.
 constexpr int64_t kMoveBlock = 1 << 18;
 /// All bits set: a NaN in every float type, -1 in every integer type.
@@ -54,7 +56,9 @@ struct Step {
   std::vector<Step> body;
 };
 
-int64_t roundUp(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
+int64_t roundUp(int64_t n, int64_t unit) {
+  return (n + unit - 1) / unit * unit;
+}
 
 /// A pattern of 1, 2, 4 or 8 bytes repeated to 8.
 uint64_t widenPattern(uint64_t pattern, uint32_t size) {
@@ -192,7 +196,8 @@ Status CpuExecutable::Impl::allocate(int threads) {
   if (Status s = checkMemory(total, "function '" + function.name + "' with " +
                                         std::to_string(threads) + " threads");
       !s)
-    return s;
+    return Status::error(s.message + "; use fewer threads, a smaller batch or "
+                                     "a machine with more memory");
   if (Status s = arena.allocate(arenaBytes); !s)
     return s;
   if (Status s = scratch.allocate(threads * scratchStride); !s)
@@ -231,6 +236,9 @@ Status CpuExecutable::Impl::load(const Program &program,
       return s;
   if (Status s = compile(function.commands, steps); !s)
     return s;
+  // First the pool, which limits the number of scratch buffers.
+  if (Status s = ThreadPool::create(threads, pool); !s)
+    return s;
   if (Status s = allocate(threads); !s)
     return s;
   // Both live on in their loaded form.
@@ -239,7 +247,7 @@ Status CpuExecutable::Impl::load(const Program &program,
   bases.resize(function.arguments.size() + function.results.size() + 2);
   bases[bases.size() - 2] = arena.data();
   bases[bases.size() - 1] = constants.data();
-  return ThreadPool::create(threads, pool);
+  return {};
 }
 
 //===----------------------------------------------------------------------===//
@@ -268,10 +276,9 @@ Status CpuExecutable::Impl::bind(void *const *args, void *const *results) {
     if (!results || (!results[i] && r.type.byteSize() != 0))
       return missingPointer("result", i, r);
     if (r.alias >= 0 && results[i] != args[r.alias])
-      return Status::error("result " + std::to_string(i) +
-                           " lives in the donated argument " +
-                           std::to_string(r.alias) +
-                           "; pass the same pointer for both");
+      return Status::error(
+          "result " + std::to_string(i) + " lives in the donated argument " +
+          std::to_string(r.alias) + "; pass the same pointer for both");
     bases[numArgs + i] = static_cast<uint8_t *>(results[i]);
   }
   return {};
@@ -305,12 +312,11 @@ void CpuExecutable::Impl::copy(uint8_t *dest, const uint8_t *source,
     std::memmove(dest, source, size);
     return;
   }
-  pool->parallelFor((size + kMoveBlock - 1) / kMoveBlock,
-                    [=](int64_t block, int) {
-                      int64_t at = block * kMoveBlock;
-                      std::memcpy(dest + at, source + at,
-                                  std::min(kMoveBlock, size - at));
-                    });
+  pool->parallelFor(
+      (size + kMoveBlock - 1) / kMoveBlock, [=](int64_t block, int) {
+        int64_t at = block * kMoveBlock;
+        std::memcpy(dest + at, source + at, std::min(kMoveBlock, size - at));
+      });
 }
 
 /// `pattern` starts anew at `dest` and every 8 bytes on; blocks are multiples
@@ -329,12 +335,11 @@ static void fillBlock(uint8_t *dest, uint64_t pattern, int64_t size) {
 void CpuExecutable::Impl::fill(uint8_t *dest, uint64_t pattern, int64_t size) {
   if (size == 0)
     return;
-  pool->parallelFor((size + kMoveBlock - 1) / kMoveBlock,
-                    [=](int64_t block, int) {
-                      int64_t at = block * kMoveBlock;
-                      fillBlock(dest + at, pattern,
-                                std::min(kMoveBlock, size - at));
-                    });
+  pool->parallelFor(
+      (size + kMoveBlock - 1) / kMoveBlock, [=](int64_t block, int) {
+        int64_t at = block * kMoveBlock;
+        fillBlock(dest + at, pattern, std::min(kMoveBlock, size - at));
+      });
 }
 
 void CpuExecutable::Impl::launch(const Step &step) {

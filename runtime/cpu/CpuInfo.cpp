@@ -101,9 +101,9 @@ const Feature kFeatures[] = {
     {"wbnoinvd", 0x80000008, 0, EBX, 9, State::None},
 };
 
-const char *const kLevel2[] = {"cx16", "sahf", "popcnt", "sse3",
+const char *const kLevel2[] = {"cx16",  "sahf",   "popcnt", "sse3",
                                "ssse3", "sse4.1", "sse4.2"};
-const char *const kLevel3[] = {"avx", "avx2", "bmi", "bmi2", "f16c",
+const char *const kLevel3[] = {"avx", "avx2",  "bmi",   "bmi2", "f16c",
                                "fma", "lzcnt", "movbe", "xsave"};
 const char *const kLevel4[] = {"avx512f", "avx512bw", "avx512cd", "avx512dq",
                                "avx512vl"};
@@ -196,8 +196,9 @@ Status checkInstructionSet(const Program &program) {
   else if (isa.size() == prefix.size() + 3 && !isa.rfind(prefix + "-v", 0))
     needed = isa.back() - '0';
   if (needed > cpuLevel())
-    return Status::error("the bundle needs a CPU of level " + isa + ", this is " +
-                         cpuName() + "; recompile with --cpu=native here");
+    return Status::error("the bundle needs a CPU of level " + isa +
+                         ", this is " + cpuName() +
+                         "; recompile with --cpu=native here");
   std::string missing;
   for (const std::string &feature : program.isaFeatures)
     if (!cpuHasFeature(feature))

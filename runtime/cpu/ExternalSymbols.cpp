@@ -52,14 +52,19 @@ struct Entry {
 };
 } // namespace
 
-#define HEDDLE_FUNCTION(name) {#name, reinterpret_cast<void *>(&::name)}
+#define HEDDLE_FUNCTION(name)                                                  \
+  { #name, reinterpret_cast < void *>(&::name) }
 #define HEDDLE_UNARY(name)                                                     \
   {#name, reinterpret_cast<void *>(static_cast<double (*)(double)>(&::name))}, \
-  {#name "f", reinterpret_cast<void *>(&::name##f)}
+  {                                                                            \
+#name "f", reinterpret_cast < void *>(&::name##f)                          \
+  }
 #define HEDDLE_BINARY(name)                                                    \
   {#name, reinterpret_cast<void *>(                                            \
               static_cast<double (*)(double, double)>(&::name))},              \
-  {#name "f", reinterpret_cast<void *>(&::name##f)}
+  {                                                                            \
+#name "f", reinterpret_cast < void *>(&::name##f)                          \
+  }
 
 static const Entry kEntries[] = {
     {"memcpy", reinterpret_cast<void *>(&std::memcpy)},
@@ -112,8 +117,8 @@ static const Entry kEntries[] = {
     {"fma", reinterpret_cast<void *>(
                 static_cast<double (*)(double, double, double)>(&::fma))},
     HEDDLE_FUNCTION(ldexpf),
-    {"ldexp", reinterpret_cast<void *>(
-                  static_cast<double (*)(double, int)>(&::ldexp))},
+    {"ldexp",
+     reinterpret_cast<void *>(static_cast<double (*)(double, int)>(&::ldexp))},
     {"__truncsfhf2", reinterpret_cast<void *>(&truncateFloatToHalf)},
     {"__truncdfhf2", reinterpret_cast<void *>(&truncateDoubleToHalf)},
     {"__truncsfbf2", reinterpret_cast<void *>(&truncateFloatToBfloat)},

@@ -81,8 +81,8 @@ private:
   Status resolve();
   Status apply(const Section &section, const Elf64_Rela &rela);
   Status protect(ObjectCode &code);
-  Status forEachRelocation(
-      Status (ObjectLoader::*visit)(const Section &, const Elf64_Rela &));
+  Status forEachRelocation(Status (ObjectLoader::*visit)(const Section &,
+                                                         const Elf64_Rela &));
   Status visitForSlots(const Section &section, const Elf64_Rela &rela);
 
   const uint8_t *data;
@@ -156,10 +156,9 @@ Status ObjectLoader::readSections() {
     section.loaded = true;
     // .data.rel.ro is written by relocations only.
     bool relocatedConstant = section.name.rfind(".data.rel.ro", 0) == 0;
-    section.group = (s.sh_flags & SHF_EXECINSTR) ? Text
-                    : (s.sh_flags & SHF_WRITE) && !relocatedConstant
-                        ? Data
-                        : Constant;
+    section.group = (s.sh_flags & SHF_EXECINSTR)                     ? Text
+                    : (s.sh_flags & SHF_WRITE) && !relocatedConstant ? Data
+                                                                     : Constant;
     uint64_t align = std::max<uint64_t>(s.sh_addralign, 1);
     uint64_t &end = groupSize[section.group];
     section.offset = (end + align - 1) / align * align;
@@ -349,8 +348,8 @@ Status ObjectLoader::apply(const Section &section, const Elf64_Rela &rela) {
   uint32_t type = ELF64_R_TYPE(rela.r_info);
   if (type == R_X86_64_NONE)
     return {};
-  std::string where = "relocation of '" + s.name + "' in section '" +
-                      section.name + "'";
+  std::string where =
+      "relocation of '" + s.name + "' in section '" + section.name + "'";
   bool wide = type == R_X86_64_64 || type == R_X86_64_PC64;
   uint64_t width = wide ? 8 : 4;
   if (section.header.sh_size < width ||

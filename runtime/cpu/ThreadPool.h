@@ -35,9 +35,12 @@ public:
   /// allocation. One caller at a time; fn must not throw or call back.
   template <typename Fn>
   void parallelFor(int64_t numBlocks, const Fn &fn) {
-    run(numBlocks, [](const void *context, int64_t block, int thread) {
-      (*static_cast<const Fn *>(context))(block, thread);
-    }, &fn);
+    run(
+        numBlocks,
+        [](const void *context, int64_t block, int thread) {
+          (*static_cast<const Fn *>(context))(block, thread);
+        },
+        &fn);
   }
 
 private:

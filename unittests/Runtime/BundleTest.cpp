@@ -268,3 +268,14 @@ TEST(Bundle, WritingKeepsLinksAndDevices) {
   ASSERT_EQ(stat("/dev/null", &info), 0);
   EXPECT_TRUE(S_ISCHR(info.st_mode));
 }
+
+TEST(Bundle, InputLargerThanMemoryIsRefused) {
+  Folder folder;
+  std::string path = folder.path + "/sparse";
+  ASSERT_TRUE(writeProgramFile(path, programOf({})).ok());
+  ASSERT_EQ(truncate(path.c_str(), off_t(1) << 42), 0); // 4 TiB, no blocks
+  Program p;
+  std::string error = readProgramFile(path, p).message;
+  EXPECT_TRUE(contains(error, "/sparse' needs 4194304 MiB of memory, "))
+      << error;
+}

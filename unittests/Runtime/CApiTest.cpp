@@ -44,8 +44,7 @@ TEST(CApi, WorksFromC) {
   int fd = mkstemp(path);
   ASSERT_GE(fd, 0);
   close(fd);
-  ASSERT_TRUE(
-      writeProgramFile(path, programOf({layersFunction(), wide})).ok());
+  ASSERT_TRUE(writeProgramFile(path, programOf({layersFunction(), wide})).ok());
   EXPECT_EQ(use_c_api(path), 0) << "line of Inputs/use-c-api.c";
   std::remove(path);
 }
@@ -96,8 +95,8 @@ TEST(CApi, ReportsMisuse) {
   EXPECT_EQ(take(heddleFunctionArgument(program, 0, -1, &info)),
             "argument -1 does not exist, the function has 2");
   HeddlePlan plan;
-  EXPECT_TRUE(contains(take(heddleFunctionPlan(program, 0, -1, &plan)),
-                       "got -1"));
+  EXPECT_TRUE(
+      contains(take(heddleFunctionPlan(program, 0, -1, &plan)), "got -1"));
   int32_t function = 0;
   std::string error =
       take(heddleProgramFindFunction(program, "other", nullptr, 0, &function));
@@ -109,9 +108,9 @@ TEST(CApi, ReportsMisuse) {
       "unknown element type"));
   HeddleSession *session = nullptr;
   HeddleSessionOptions options = {3, 0, 0};
-  EXPECT_TRUE(contains(
-      take(heddleSessionCreate(program, 0, "cpu", &options, &session)),
-      "set structSize"));
+  EXPECT_TRUE(
+      contains(take(heddleSessionCreate(program, 0, "cpu", &options, &session)),
+               "set structSize"));
   EXPECT_TRUE(contains(take(heddleSessionRun(nullptr, nullptr, 0, nullptr, 0)),
                        "expected a session, got null"));
   heddleProgramFree(program);

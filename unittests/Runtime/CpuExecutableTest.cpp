@@ -12,7 +12,8 @@ using namespace heddle::test;
 
 namespace {
 
-std::unique_ptr<CpuExecutable> load(const Function &f, CpuOptions options = {}) {
+std::unique_ptr<CpuExecutable> load(const Function &f,
+                                    CpuOptions options = {}) {
   std::unique_ptr<CpuExecutable> executable;
   Program p = programOf({});
   Status s = CpuExecutable::load(f, p, options, executable);
@@ -76,9 +77,9 @@ TEST(CpuExecutable, FollowsStridesOfNestedRepeats) {
   // y[2 * i + j] = x[4 * i + j], a strided 2 x 2 gather of single floats.
   Function f = emptyFunction(8);
   f.results = {floats("y", 4)};
-  f.commands = {repeat(
-      2, {repeat(2, {copy(buffer(Space::Argument, 0, 0, 4, {16, 4}),
-                          buffer(Space::Result, 0, 0, 4, {8, 4}))})})};
+  f.commands = {
+      repeat(2, {repeat(2, {copy(buffer(Space::Argument, 0, 0, 4, {16, 4}),
+                                 buffer(Space::Result, 0, 0, 4, {8, 4}))})})};
   auto executable = load(f);
   ASSERT_TRUE(executable);
   float x[8] = {0, 1, 2, 3, 4, 5, 6, 7}, y[4] = {};
@@ -96,12 +97,11 @@ TEST(CpuExecutable, PassesPointerTablesAndConstants) {
   f.constants.resize(32);
   float constants[8] = {1, 1, 1, 1, 2, 2, 2, 2};
   std::memcpy(f.constants.data(), constants, 32);
-  f.commands = {
-      launch(0, {tableArg({buffer(Space::Argument, 0, 0, 32),
-                           buffer(Space::Constants, 0, 0, 32),
-                           buffer(Space::Argument, 0, 0, 32)}),
-                 scalarArg(int64_t(3)),
-                 bufferArg(buffer(Space::Result, 0, 0, 32))})};
+  f.commands = {launch(0, {tableArg({buffer(Space::Argument, 0, 0, 32),
+                                     buffer(Space::Constants, 0, 0, 32),
+                                     buffer(Space::Argument, 0, 0, 32)}),
+                           scalarArg(int64_t(3)),
+                           bufferArg(buffer(Space::Result, 0, 0, 32))})};
   auto executable = load(f, withThreads(2));
   ASSERT_TRUE(executable);
   float x[8] = {0, 1, 2, 3, 4, 5, 6, 7}, y[8] = {};
@@ -115,8 +115,9 @@ TEST(CpuExecutable, GivesEachThreadItsScratch) {
   const int64_t blocks = 5000;
   Function f = emptyFunction(16 * blocks);
   f.kernels = {kernel("through_scratch", blocks, 64)};
-  f.commands = {launch(0, {bufferArg(buffer(Space::Argument, 0, 0, 64 * blocks)),
-                           bufferArg(buffer(Space::Result, 0, 0, 64 * blocks))})};
+  f.commands = {
+      launch(0, {bufferArg(buffer(Space::Argument, 0, 0, 64 * blocks)),
+                 bufferArg(buffer(Space::Result, 0, 0, 64 * blocks))})};
   auto executable = load(f, withThreads(4));
   ASSERT_TRUE(executable);
   std::vector<float> x(16 * blocks), y(16 * blocks);
@@ -151,8 +152,8 @@ TEST(CpuExecutable, CopiesAndFillsLargeBuffers) {
 TEST(CpuExecutable, PoisonReachesWhatIsNotWritten) {
   Function f = emptyFunction(4);
   f.results.push_back(floats("from arena", 4));
-  f.commands = {copy(buffer(Space::Arena, 0, 0, 16),
-                     buffer(Space::Result, 1, 0, 16))};
+  f.commands = {
+      copy(buffer(Space::Arena, 0, 0, 16), buffer(Space::Result, 1, 0, 16))};
   auto executable = load(f, withThreads(1, true));
   ASSERT_TRUE(executable);
   float x[4] = {}, y[4] = {}, z[4] = {};
@@ -169,8 +170,8 @@ TEST(CpuExecutable, PoisonSparesDonatedArguments) {
   Function f = emptyFunction(4);
   f.arguments[0].donated = true;
   f.results[0].alias = 0;
-  f.commands = {copy(buffer(Space::Argument, 0, 4, 4),
-                     buffer(Space::Argument, 0, 0, 4))};
+  f.commands = {
+      copy(buffer(Space::Argument, 0, 4, 4), buffer(Space::Argument, 0, 0, 4))};
   auto executable = load(f, withThreads(1, true));
   ASSERT_TRUE(executable);
   float x[4] = {1, 2, 3, 4}, other[4];
@@ -239,6 +240,7 @@ TEST(CpuExecutable, RefusesWhatItCannotRun) {
   EXPECT_TRUE(contains(loadError(f, p), "needs a CPU of level x86-64-v9"));
   p = programOf({});
   EXPECT_TRUE(contains(loadError(f, p, withThreads(-2)), "got -2"));
+  EXPECT_TRUE(contains(loadError(f, p, withThreads(1 << 30)), "threads, got"));
   f.kernels[0].name = "nothing";
   EXPECT_TRUE(contains(loadError(f, p), "has no kernel 'nothing'"));
   f = layersFunction();
@@ -256,5 +258,6 @@ TEST(CpuExecutable, ComparesThePlanWithTheMemoryThereIs) {
   EXPECT_TRUE(contains(error, "function 'main' with 2 threads needs 67108865 "
                               "MiB of memory, "))
       << error;
-  EXPECT_TRUE(contains(error, " MiB are available")) << error;
+  EXPECT_TRUE(contains(error, " MiB are available; use fewer threads"))
+      << error;
 }

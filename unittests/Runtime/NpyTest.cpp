@@ -24,8 +24,8 @@ TensorType type(DType dtype, std::vector<int64_t> shape) {
 /// A file of version 1 with this dictionary and these elements.
 std::vector<uint8_t> fileOf(const std::string &dictionary, size_t elementBytes,
                             int version = 1) {
-  std::string text = std::string("\x93NUMPY", 6) +
-                     static_cast<char>(version) + '\0';
+  std::string text =
+      std::string("\x93NUMPY", 6) + static_cast<char>(version) + '\0';
   size_t n = dictionary.size();
   for (int i = 0; i < (version == 1 ? 2 : 4); ++i)
     text += static_cast<char>(n >> (8 * i) & 0xff);
@@ -129,8 +129,8 @@ TEST(Npy, ReadsBfloat16) {
     ASSERT_TRUE(s.ok()) << s.message;
     EXPECT_EQ(t.type, wanted);
   }
-  EXPECT_TRUE(contains(errorOf(fileOf(dictionary("<u2", "(4,)"), 8)),
-                       "got '<u2'"));
+  EXPECT_TRUE(
+      contains(errorOf(fileOf(dictionary("<u2", "(4,)"), 8)), "got '<u2'"));
 }
 
 TEST(Npy, NamesWantedAndFound) {

@@ -1,7 +1,7 @@
 //===- ObjectCodeTest.cpp - loading kernels' object code ------------------===//
 
-#include "TestPrograms.h"
 #include "cpu/ObjectCode.h"
+#include "TestPrograms.h"
 
 #include "gtest/gtest.h"
 

@@ -63,8 +63,7 @@ TEST(Random, NormalValuesAreTheTransformOfTheirBits) {
     auto unit = [](uint64_t bits) {
       return static_cast<double>(bits >> 11) * 0x1p-53;
     };
-    double radius =
-        std::sqrt(-2.0 * std::log(1.0 - unit(randomBits(11, i))));
+    double radius = std::sqrt(-2.0 * std::log(1.0 - unit(randomBits(11, i))));
     double angle = 6.283185307179586 * unit(randomBits(11, i + 1));
     ASSERT_NEAR(t.as<double>()[i], radius * std::cos(angle), 1e-14);
     ASSERT_NEAR(t.as<double>()[i + 1], radius * std::sin(angle), 1e-14);

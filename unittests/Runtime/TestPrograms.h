@@ -127,11 +127,11 @@ inline Function layersFunction() {
       copy(buffer(Space::Argument, 0, 0, bytes),
            buffer(Space::Result, 0, 0, bytes)),
       fill(buffer(Space::Arena, 0, 0, 4 * bytes), 0x3f800000, 4),
-      repeat(3,
-             {copy(buffer(Space::Argument, 1, 2 * bytes, bytes, {-bytes}),
-                   buffer(Space::Arena, 0, bytes, bytes, {bytes})),
-              launch(0,
-                     {scalarArg(2.0), scalarArg(n),
+      repeat(
+          3,
+          {copy(buffer(Space::Argument, 1, 2 * bytes, bytes, {-bytes}),
+                buffer(Space::Arena, 0, bytes, bytes, {bytes})),
+           launch(0, {scalarArg(2.0), scalarArg(n),
                       bufferArg(buffer(Space::Arena, 0, bytes, bytes, {bytes})),
                       bufferArg(buffer(Space::Result, 0, 0, bytes))})}),
   };

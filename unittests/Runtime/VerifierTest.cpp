@@ -46,13 +46,16 @@ TEST(Verifier, KeepsBuffersInTheirSpace) {
 
 TEST(Verifier, FollowsStridesOverAllIterations) {
   EXPECT_ERROR(f.commands[2].count = 4, "command 2.0: argument buffer");
-  EXPECT_ERROR(f.commands[2].body[0].source.strides = {160}, "with its strides");
-  EXPECT_ERROR(f.commands[2].body[0].source.strides = {-161}, "leaves its space");
+  EXPECT_ERROR(f.commands[2].body[0].source.strides = {160},
+               "with its strides");
+  EXPECT_ERROR(f.commands[2].body[0].source.strides = {-161},
+               "leaves its space");
   EXPECT_ERROR(f.commands[2].body[0].source.strides = {INT64_MIN},
                "leaves its space");
   EXPECT_ERROR(f.commands[2].body[0].source.strides = {kHuge},
                "leaves its space");
-  EXPECT_ERROR(f.commands[2].body[0].source.strides = (std::vector<int64_t>{0, 0}),
+  EXPECT_ERROR(f.commands[2].body[0].source.strides =
+                   (std::vector<int64_t>{0, 0}),
                "2 strides inside 1 repeats");
   // A body that never runs reaches nowhere.
   EXPECT_EQ(errorAfter([](Function &f) { f.commands[2].count = 0; }), "");
@@ -102,8 +105,8 @@ TEST(Verifier, RefusesImpossibleSizes) {
 TEST(Verifier, ChecksCopiesFillsAndArguments) {
   EXPECT_ERROR(f.commands[0].source.size = 80, "copies 160 bytes from 80");
   EXPECT_ERROR(f.commands[1].patternSize = 3, "1, 2, 4 or 8 bytes, got 3");
-  EXPECT_ERROR(f.commands[1].patternSize = 8; f.commands[1].dest.size = 12,
-               "with a pattern of 8");
+  EXPECT_ERROR(f.commands[1].patternSize = 8;
+               f.commands[1].dest.size = 12, "with a pattern of 8");
   EXPECT_ERROR(f.commands[2].body[1].args[2].buffers.clear(),
                "a buffer argument has 0 buffers");
   EXPECT_ERROR(f.commands[2].body[1].args[0].buffers.resize(1),

@@ -35,10 +35,14 @@ public:
   /// Runs the command list. `args` and `results` hold one pointer per argument
   /// and result; unused arguments may be null. Buffers must be 64-byte aligned
   /// or are treated as unaligned-safe by the kernels (element alignment is
-  /// enough).
+  /// enough). A result with an `alias` takes the pointer of that argument. Null
+  /// pointers for used values are errors. Calls from several threads wait for
+  /// each other.
   Status run(void *const *args, void *const *results);
 
   int threads() const;
+  /// The function that was loaded; its `object` and `constants` are empty, they
+  /// live on in loaded form.
   const Function &function() const;
 
 private:

@@ -1,6 +1,6 @@
 //===- Memory.cpp - how much memory there is, and taking it ---------------===//
 
-#include "CpuInfo.h"
+#include "Memory.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -61,8 +61,8 @@ int64_t availableMemory() {
   while (std::getline(in, line)) {
     // number:controllers:path
     size_t first = line.find(':');
-    size_t second = first == std::string::npos ? first
-                                               : line.find(':', first + 1);
+    size_t second =
+        first == std::string::npos ? first : line.find(':', first + 1);
     if (second == std::string::npos)
       continue;
     std::string controllers = line.substr(first + 1, second - first - 1);
@@ -71,14 +71,14 @@ int64_t availableMemory() {
       path.clear();
     if (controllers.empty()) {
       const std::string root = "/sys/fs/cgroup";
-      available = std::min(available, groupMemory(root + path, root,
-                                                  "memory.max",
-                                                  "memory.current"));
+      available =
+          std::min(available, groupMemory(root + path, root, "memory.max",
+                                          "memory.current"));
     } else if (controllers.find("memory") != std::string::npos) {
       const std::string root = "/sys/fs/cgroup/memory";
-      available = std::min(
-          available, groupMemory(root + path, root, "memory.limit_in_bytes",
-                                 "memory.usage_in_bytes"));
+      available = std::min(available, groupMemory(root + path, root,
+                                                  "memory.limit_in_bytes",
+                                                  "memory.usage_in_bytes"));
     }
   }
   return available;
@@ -93,9 +93,7 @@ Status checkMemory(int64_t bytes, const std::string &what) {
   if (bytes <= available)
     return {};
   return Status::error(what + " needs " + mebibytes(bytes) + " of memory, " +
-                       mebibytes(available) +
-                       " are available; use fewer threads, a smaller batch or "
-                       "a machine with more memory");
+                       mebibytes(available) + " are available");
 }
 
 MappedMemory::~MappedMemory() {
@@ -109,8 +107,8 @@ Status MappedMemory::allocate(int64_t size) {
   void *p = mmap(nullptr, static_cast<size_t>(size), PROT_READ | PROT_WRITE,
                  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (p == MAP_FAILED)
-    return Status::error("cannot map " + mebibytes(size) + " of memory: " +
-                         std::strerror(errno));
+    return Status::error("cannot map " + mebibytes(size) +
+                         " of memory: " + std::strerror(errno));
   // A hint only: kernels walk the arena in tiles and miss the TLB without it.
   madvise(p, static_cast<size_t>(size), MADV_HUGEPAGE);
   memory = static_cast<uint8_t *>(p);
