@@ -57,6 +57,9 @@ std::string cpuName();
 int cpuThreads();
 /// Whether this CPU has a feature by LLVM's name ("avx512f").
 bool cpuHasFeature(const std::string &feature);
+/// Bytes that this process may still allocate without swapping: the smallest of
+/// what the machine has available and what its control groups leave.
+int64_t availableMemory();
 
 } // namespace heddle
 
