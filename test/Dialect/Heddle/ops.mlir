@@ -166,6 +166,7 @@ func.func @checkpoints_nest(%x: tensor<4xf32>, %w: tensor<4xf32>) -> tensor<4xf3
 
 // CHECK-LABEL: func @checkpoint_without_values
 // CHECK: heddle.checkpoint policy<none> () : () -> () {
+// CHECK-NEXT: heddle.yield
 // CHECK-NEXT: }
 func.func @checkpoint_without_values() {
   heddle.checkpoint policy<none> () : () -> () {

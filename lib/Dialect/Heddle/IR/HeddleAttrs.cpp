@@ -2,6 +2,7 @@
 
 #include "heddle/Dialect/Heddle/IR/Heddle.h"
 
+#include "mlir/AsmParser/AsmParser.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -138,8 +139,20 @@ static FailureOr<MaskAttr> parseMaskTerm(AsmParser &parser) {
         }))
       return failure();
   } else if (info->kind == MaskKind::AffineSet) {
-    if (parser.parseLess() || parser.parseIntegerSet(set) ||
-        parser.parseGreater())
+    // Quoted: the lexer takes the > of >= for the end of the attribute.
+    std::string text;
+    if (parser.parseLess())
+      return failure();
+    SMLoc setLoc = parser.getCurrentLocation();
+    if (parser.parseString(&text))
+      return failure();
+    set = mlir::parseIntegerSet(text, parser.getContext());
+    if (!set)
+      return parser.emitError(setLoc)
+             << "expected an integer set such as \"(i, j) : (i - j >= 0)\", "
+                "got \""
+             << text << "\"";
+    if (parser.parseGreater())
       return failure();
   } else if (info->kind == MaskKind::Union ||
              info->kind == MaskKind::Intersection) {
@@ -181,9 +194,9 @@ static void printMaskTerm(AsmPrinter &printer, MaskAttr mask) {
     llvm::interleaveComma(mask.getValues(), printer);
     printer << ">";
   } else if (mask.getKind() == MaskKind::AffineSet) {
-    printer << "<";
+    printer << "<\"";
     mask.getSet().print(printer.getStream());
-    printer << ">";
+    printer << "\">";
   } else if (!mask.getTerms().empty()) {
     printer << "<";
     llvm::interleaveComma(mask.getTerms(), printer,
