@@ -8,7 +8,7 @@
 // CHECK: #heddle.mask<window<-3, 128>>
 // CHECK: #heddle.mask<prefix<0>>
 // CHECK: #heddle.mask<block_diagonal<96>>
-// CHECK: #heddle.mask<affine_set<"(d0, d1) : (d0 - d1 >= 0, (d1 mod 4) - 1 == 0)">>
+// CHECK: #heddle.mask<affine_set<"(d0, d1) : (d0 - d1 >= 0, d1 mod 4 - 1 == 0)">>
 // CHECK: #heddle.mask<union<prefix<4>, intersection<causal_lower_right, window<128, 0>>>>
 // CHECK: #heddle.mask<intersection<causal>>
 func.func @masks_print_as_written() attributes {
