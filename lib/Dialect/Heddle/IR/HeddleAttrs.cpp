@@ -139,22 +139,19 @@ static FailureOr<MaskAttr> parseMaskTerm(AsmParser &parser) {
         }))
       return failure();
   } else if (info->kind == MaskKind::AffineSet) {
-    // Quoted, because the lexer of dialect attributes takes the `>` of `>=` for
-    // a bracket; a set of equalities may also stand bare.
+    // Quoted: the lexer takes the > of >= for the end of the attribute.
     std::string text;
-    SMLoc setLoc;
-    if (parser.parseLess() || parser.getCurrentLocation(&setLoc))
+    if (parser.parseLess())
       return failure();
-    if (succeeded(parser.parseOptionalString(&text))) {
-      set = parseIntegerSet(text, parser.getContext());
-      if (!set)
-        return parser.emitError(setLoc)
-               << "expected an integer set like \"(i, j) : (i - j >= 0)\", got "
-                  "\""
-               << text << "\"";
-    } else if (parser.parseIntegerSet(set)) {
+    SMLoc setLoc = parser.getCurrentLocation();
+    if (parser.parseString(&text))
       return failure();
-    }
+    set = mlir::parseIntegerSet(text, parser.getContext());
+    if (!set)
+      return parser.emitError(setLoc)
+             << "expected an integer set such as \"(i, j) : (i - j >= 0)\", "
+                "got \""
+             << text << "\"";
     if (parser.parseGreater())
       return failure();
   } else if (info->kind == MaskKind::Union ||

@@ -365,18 +365,13 @@ LogicalResult GatherOp::inferReturnTypes(
     SmallVectorImpl<Type> &types) {
   GatherOp::Adaptor adaptor(operands, attributes, properties, regions);
   auto table = cast<RankedTensorType>(adaptor.getTable().getType());
-  /*gather_c1*/
   if (table.getRank() == 0)
-    return emitOptionalError(location,
-                             "'heddle.gather' op expected a table of "
-                             "rank at least 1, got ",
-                             table);
+    return failure(); // the verifier says why
   types.push_back(
       rowsType(table, cast<RankedTensorType>(adaptor.getIndices().getType())));
   return success();
 }
 
-/*gather_c4*/
 bool GatherOp::isCompatibleReturnTypes(TypeRange inferred, TypeRange actual) {
   return inferred.size() == actual.size() &&
          getElementTypeOrSelf(inferred[0]) == getElementTypeOrSelf(actual[0]) &&
@@ -384,8 +379,17 @@ bool GatherOp::isCompatibleReturnTypes(TypeRange inferred, TypeRange actual) {
 }
 
 LogicalResult GatherOp::verify() {
-  return verifyIndices(*this, "table", getTable().getType(),
-                       getIndices().getType(), getMode());
+  auto table = getTable().getType();
+  /*gather_c1*/
+  if (table.getRank() == 0)
+    return emitOpError() << "expected a table of rank at least 1, got "
+                         << table;
+  if (failed(verifyIndices(*this, "table", table, getIndices().getType(),
+                           getMode())))
+    return failure();
+  /*gather_c4*/
+  return verifyType(*this, "output", getOutput().getType(),
+                    rowsType(table, getIndices().getType()));
 }
 
 LogicalResult ScatterAddOp::verify() {

@@ -94,7 +94,7 @@ def Heddle_MaskAttr : Heddle_Attr<"Mask", "mask"> {
     | `window<l, r>` | `i - l <= j <= i + r` (both ends inclusive) |
     | `prefix<n>` | `j < n` |
     | `block_diagonal<n>` | `i floordiv n == j floordiv n` |
-    | `affine_set<"(i, j) : (...)">` | the given integer set holds |
+    | `affine_set<"(i, j) : (...)">` | the quoted integer set holds |
     | `union<a, b, ...>`, `intersection<a, b, ...>` | any / all terms hold |
 
     Unions and intersections nest. A window whose ends cross (`l + r < 0`) is

@@ -3,8 +3,10 @@
 #ifndef HEDDLE_DIALECT_HEDDLE_TRANSFORMS_PASSES_H
 #define HEDDLE_DIALECT_HEDDLE_TRANSFORMS_PASSES_H
 
+#include "heddle/Dialect/Heddle/IR/Heddle.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/PatternMatch.h"
 #include "mlir/Pass/Pass.h"
 
 namespace heddle {
@@ -12,6 +14,13 @@ namespace heddle {
 #define GEN_PASS_DECL
 #include "heddle/Dialect/Heddle/Transforms/Passes.h.inc"
 
+/// Rewrites one attention op of static shape into linalg, tensor, arith and
+/// math. Emits an error at the op and fails on dynamic shapes.
+llvm::LogicalResult decomposeAttention(mlir::RewriterBase &rewriter,
+                                       AttentionOp op);
+
+/// Registers every pass of this header with MLIR's global registry:
+/// registerHeddlePasses().
 #define GEN_PASS_REGISTRATION
 #include "heddle/Dialect/Heddle/Transforms/Passes.h.inc"
 
