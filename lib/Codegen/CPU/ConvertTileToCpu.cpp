@@ -87,6 +87,8 @@ struct AddKernelEntries
       auto type = LLVM::LLVMFunctionType::get(
           LLVM::LLVMVoidType::get(b.getContext()), {ptr, i64, ptr});
       auto entry = LLVM::LLVMFuncOp::create(b, loc, name, type);
+      for (NamedAttribute attr : f->getDiscardableAttrs())
+        entry->setDiscardableAttr(attr.getName(), attr.getValue());
       Block *block = entry.addEntryBlock(b);
       b.setInsertionPointToEnd(block);
       SmallVector<Value> operands;
