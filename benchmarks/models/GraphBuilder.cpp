@@ -47,8 +47,7 @@ Value GraphBuilder::get(StringRef name) const {
 
 OwningOpRef<ModuleOp> GraphBuilder::finish(ValueRange results) {
   func::ReturnOp::create(builder, loc(), results);
-  function.setFunctionType(
-      builder.getFunctionType(types, TypeRange(results)));
+  function.setFunctionType(builder.getFunctionType(types, TypeRange(results)));
   if (failed(verify(*module)))
     return {};
   return std::move(module);
@@ -63,8 +62,8 @@ Value GraphBuilder::empty(ArrayRef<int64_t> shape, Type element) {
 }
 
 Value GraphBuilder::zeros(ArrayRef<int64_t> shape) {
-  Value zero = arith::ConstantOp::create(builder, loc(),
-                                         builder.getF32FloatAttr(0.0f));
+  Value zero =
+      arith::ConstantOp::create(builder, loc(), builder.getF32FloatAttr(0.0f));
   Value init = empty(shape, f32());
   return linalg::FillOp::create(builder, loc(), zero, init).getResult(0);
 }
@@ -126,8 +125,7 @@ Value GraphBuilder::mapRows(ArrayRef<Value> operands, Type element, Body body) {
 
 Value GraphBuilder::reduceCols(Value input, Body body) {
   int64_t rows = tensorType(input).getDimSize(0);
-  AffineMap rowMap =
-      AffineMap::get(2, 0, builder.getAffineDimExpr(0));
+  AffineMap rowMap = AffineMap::get(2, 0, builder.getAffineDimExpr(0));
   return generic(input, builder.getMultiDimIdentityMap(2), zeros({rows}),
                  rowMap, {false, true}, body);
 }
@@ -172,8 +170,7 @@ Value GraphBuilder::expandRows(Value input, ArrayRef<int64_t> shape,
   SmallVector<ReassociationIndices> groups(2);
   for (int64_t i = 0; i < rank; ++i)
     groups[i < rank - lastAxes ? 0 : 1].push_back(i);
-  auto type =
-      RankedTensorType::get(shape, tensorType(input).getElementType());
+  auto type = RankedTensorType::get(shape, tensorType(input).getElementType());
   return tensor::ExpandShapeOp::create(builder, loc(), type, input, groups);
 }
 
@@ -187,8 +184,8 @@ Value GraphBuilder::collapseHeads(Value input) {
 //===----------------------------------------------------------------------===//
 
 Value GraphBuilder::constant(OpBuilder &b, Location loc, double value) {
-  return arith::ConstantOp::create(b, loc,
-                                   b.getF32FloatAttr(static_cast<float>(value)));
+  return arith::ConstantOp::create(
+      b, loc, b.getF32FloatAttr(static_cast<float>(value)));
 }
 
 Value GraphBuilder::convert(OpBuilder &b, Location loc, Value value,

@@ -135,10 +135,10 @@ Value Emitter::gelu(Value x) {
         };
         Value in = GraphBuilder::convert(b, l, v[0], graph.f32());
         Value cube = mul(mul(in, in), in);
-        Value inner = arith::AddFOp::create(b, l, in,
-                                            mul(number(0.044715), cube));
-        Value tanh = math::TanhOp::create(
-            b, l, mul(number(0.7978845608028654), inner));
+        Value inner =
+            arith::AddFOp::create(b, l, in, mul(number(0.044715), cube));
+        Value tanh =
+            math::TanhOp::create(b, l, mul(number(0.7978845608028654), inner));
         Value one = arith::AddFOp::create(b, l, tanh, number(1.0));
         Value out = mul(mul(number(0.5), in), one);
         return GraphBuilder::convert(b, l, out, element);
@@ -201,8 +201,7 @@ Status buildTransformer(MLIRContext &context, const TransformerConfig &config,
   for (int64_t i = 0; i < config.layers; ++i)
     x = emitter.layer(i, x);
   int64_t shape[] = {config.batch, config.tokens, config.modelDim};
-  model.module =
-      graph.finish(graph.expandRows(x, shape, /*splitLast=*/false));
+  model.module = graph.finish(graph.expandRows(x, shape, /*splitLast=*/false));
   if (!model.module)
     return Status::error("expected a graph that verifies, the verifier "
                          "refused it; see its diagnostic");
