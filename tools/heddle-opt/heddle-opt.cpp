@@ -1,5 +1,6 @@
 //===- heddle-opt.cpp - runs passes and stages on MLIR --------------------===//
 
+#include "heddle/Analysis/Passes.h"
 #include "heddle/Dialect/Heddle/IR/Heddle.h"
 
 #include "mlir/InitAllDialects.h"
@@ -9,6 +10,7 @@
 
 int main(int argc, char **argv) {
   mlir::registerAllPasses();
+  heddle::registerTestMaskTilingPass();
   mlir::DialectRegistry registry;
   mlir::registerAllDialects(registry);
   mlir::registerAllExtensions(registry);

@@ -2,6 +2,7 @@
 
 #include "heddle/Dialect/Heddle/IR/Heddle.h"
 
+#include "mlir/AsmParser/AsmParser.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -109,9 +110,8 @@ static FailureOr<MaskAttr> parseMaskTerm(AsmParser &parser) {
       kMaskKinds, [&](const MaskKindInfo &i) { return i.keyword == keyword; });
   if (info == std::end(kMaskKinds)) {
     InFlightDiagnostic diag = parser.emitError(loc) << "expected a mask term (";
-    llvm::interleaveComma(kMaskKinds, diag, [&](const MaskKindInfo &i) {
-      diag << i.keyword;
-    });
+    llvm::interleaveComma(kMaskKinds, diag,
+                          [&](const MaskKindInfo &i) { diag << i.keyword; });
     diag << "), got '" << keyword << "'";
     return failure();
   }
@@ -119,13 +119,28 @@ static FailureOr<MaskAttr> parseMaskTerm(AsmParser &parser) {
   SmallVector<MaskAttr> terms;
   IntegerSet set;
   if (info->numValues > 0) {
-    if (parser.parseCommaSeparatedList(
-            AsmParser::Delimiter::LessGreater,
-            [&] { return parser.parseInteger(values.emplace_back()); }))
+    if (parser.parseCommaSeparatedList(AsmParser::Delimiter::LessGreater, [&] {
+          return parser.parseInteger(values.emplace_back());
+        }))
       return failure();
   } else if (info->kind == MaskKind::AffineSet) {
-    if (parser.parseLess() || parser.parseIntegerSet(set) ||
-        parser.parseGreater())
+    // Quoted, because the lexer of dialect attributes takes the `>` of `>=` for
+    // a bracket; a set of equalities may also stand bare.
+    std::string text;
+    SMLoc setLoc;
+    if (parser.parseLess() || parser.getCurrentLocation(&setLoc))
+      return failure();
+    if (succeeded(parser.parseOptionalString(&text))) {
+      set = parseIntegerSet(text, parser.getContext());
+      if (!set)
+        return parser.emitError(setLoc)
+               << "expected an integer set like \"(i, j) : (i - j >= 0)\", got "
+                  "\""
+               << text << "\"";
+    } else if (parser.parseIntegerSet(set)) {
+      return failure();
+    }
+    if (parser.parseGreater())
       return failure();
   } else if (info->kind == MaskKind::Union ||
              info->kind == MaskKind::Intersection) {
@@ -139,9 +154,9 @@ static FailureOr<MaskAttr> parseMaskTerm(AsmParser &parser) {
             }))
       return failure();
   }
-  MaskAttr mask = MaskAttr::getChecked(
-      [&] { return parser.emitError(loc); }, parser.getContext(), info->kind,
-      values, terms, set);
+  MaskAttr mask =
+      MaskAttr::getChecked([&] { return parser.emitError(loc); },
+                           parser.getContext(), info->kind, values, terms, set);
   if (!mask)
     return failure();
   return mask;
@@ -167,14 +182,13 @@ static void printMaskTerm(AsmPrinter &printer, MaskAttr mask) {
     llvm::interleaveComma(mask.getValues(), printer);
     printer << ">";
   } else if (mask.getKind() == MaskKind::AffineSet) {
-    printer << "<";
+    printer << "<\"";
     mask.getSet().print(printer.getStream());
-    printer << ">";
+    printer << "\">";
   } else if (!mask.getTerms().empty()) {
     printer << "<";
-    llvm::interleaveComma(mask.getTerms(), printer, [&](MaskAttr term) {
-      printMaskTerm(printer, term);
-    });
+    llvm::interleaveComma(mask.getTerms(), printer,
+                          [&](MaskAttr term) { printMaskTerm(printer, term); });
     printer << ">";
   }
 }

@@ -88,7 +88,7 @@ def Heddle_MaskAttr : Heddle_Attr<"Mask", "mask"> {
     | `window<l, r>` | `i - l <= j <= i + r` (both ends inclusive) |
     | `prefix<n>` | `j < n` |
     | `block_diagonal<n>` | `i floordiv n == j floordiv n` |
-    | `affine_set<(i, j) : (...)>` | the given integer set holds |
+    | `affine_set<"(i, j) : (...)">` | the given integer set holds |
     | `union<a, b, ...>`, `intersection<a, b, ...>` | any / all terms hold |
 
     Example: `#heddle.mask<intersection<causal_lower_right, window<128, 0>>>`.
