@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
-#include <sstream>
+#include <iterator>
 #include <unistd.h>
 
 namespace fs = std::filesystem;
@@ -29,12 +29,14 @@ static bool isSpecial(const std::string &path) {
 }
 
 Status readResultFile(const std::string &path, Row &document) {
+  errno = 0;
   std::ifstream in(path, std::ios::binary);
-  std::stringstream text;
-  if (!in || !(text << in.rdbuf()))
+  std::string text((std::istreambuf_iterator<char>(in)),
+                   std::istreambuf_iterator<char>());
+  if (!in.is_open() || in.bad() || fs::is_directory(path))
     return Status::error("cannot read '" + path +
-                         "': " + std::strerror(errno ? errno : EIO));
-  document = Row::parse(text.str(), nullptr, /*allow_exceptions=*/false);
+                         "': " + std::strerror(errno ? errno : EISDIR));
+  document = Row::parse(text, nullptr, /*allow_exceptions=*/false);
   auto rows = document.is_object() ? document.find("results") : document.end();
   bool valid =
       document.is_object() && rows != document.end() && rows->is_array();
