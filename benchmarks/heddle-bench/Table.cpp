@@ -121,4 +121,32 @@ void printResults(std::ostream &out, const std::vector<Row> &rows) {
   }
 }
 
+void printList(std::ostream &out, const std::string &title,
+               const std::vector<Row> &rows,
+               const std::vector<std::string> &settableKeys) {
+  out << title << "\n  --filter keys:";
+  std::set<std::string> shared = sharedKeys(rows);
+  for (const std::string &key : descriptiveKeys()) {
+    std::vector<std::string> values;
+    for (const Row &row : rows)
+      if (auto it = row.find(key); it != row.end())
+        if (std::string text = valueText(*it);
+            std::find(values.begin(), values.end(), text) == values.end())
+          values.push_back(text);
+    std::string separator = " " + key + "=";
+    for (const std::string &value : values) {
+      out << separator << value;
+      separator = ",";
+    }
+  }
+  if (!settableKeys.empty()) {
+    out << "\n  --set keys:";
+    for (const std::string &key : settableKeys)
+      out << " " << key;
+  }
+  out << "\n";
+  for (const Row &row : rows)
+    out << "  " << describe(row, shared) << "\n";
+}
+
 } // namespace heddle::bench

@@ -28,6 +28,11 @@ std::string formatNumber(double value);
 /// The results of a run, a table per suite.
 void printResults(std::ostream &out, const std::vector<Row> &rows);
 
+/// A suite's rows for --list: the keys with their values, then every row.
+void printList(std::ostream &out, const std::string &title,
+               const std::vector<Row> &rows,
+               const std::vector<std::string> &settableKeys);
+
 } // namespace heddle::bench
 
 #endif // HEDDLE_BENCH_TABLE_H

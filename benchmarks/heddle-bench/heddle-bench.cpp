@@ -31,14 +31,31 @@ static Row deviceRow(int threads) {
           {"cores", cpuThreads()}};
 }
 
+/// Prints what can be chosen; with -o also writes the rows, unmeasured.
 static int list(const std::vector<std::unique_ptr<Suite>> &suites,
                 const CommandLine &options,
                 const std::vector<SelectedRow> &rows) {
-  if (options.selection.suites.empty())
-    for (const auto &suite : suites)
-      std::cout << suite->name() << ": " << suite->summary() << "\n";
+  ResultFile file;
+  if (Status s = file.open(options.output, options.append,
+                           deviceRow(options.run.threads), options.config());
+      !s)
+    return fail(s.message);
   for (const SelectedRow &selected : rows)
-    std::cout << describe(selected.row) << "\n";
+    if (Status s = file.add(selected.row); !s)
+      return fail(s.message);
+  if (options.output == "-") {
+    Status s = file.finish();
+    return s ? 0 : fail(s.message);
+  }
+  for (const auto &suite : suites) {
+    std::vector<Row> chosen;
+    for (const SelectedRow &selected : rows)
+      if (selected.suite == suite.get())
+        chosen.push_back(selected.row);
+    if (!chosen.empty())
+      printList(std::cout, suite->name() + ": " + suite->summary(), chosen,
+                suite->settableKeys());
+  }
   std::cout << rows.size() << (rows.size() == 1 ? " row\n" : " rows\n");
   return 0;
 }
