@@ -62,9 +62,11 @@ std::string verdict(const Row &row) {
   return correct->get<bool>() ? "ok" : "wrong: " + valueText(row["wrong"]);
 }
 
-/// Descriptive keys that all rows share: they go into the title.
+/// Descriptive keys that all of several rows share: they go into the title.
 std::set<std::string> sharedKeys(const std::vector<Row> &rows) {
   std::set<std::string> shared = {"suite"};
+  if (rows.size() == 1)
+    return shared;
   for (const std::string &key : descriptiveKeys()) {
     Row first = rows.front().value(key, Row());
     if (std::all_of(rows.begin(), rows.end(), [&](const Row &row) {
