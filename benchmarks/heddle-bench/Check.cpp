@@ -77,6 +77,7 @@ Status Checker::attentionRows(const CheckedRun &run,
 void Checker::merge(const HostTensor &actual, const PartReference &reference) {
   CompareOptions options;
   options.computeType = compute;
+  options.model = isModel;
   CompareResult result = compareWithReference(
       actual, reference.exact,
       reference.declared ? &*reference.declared : nullptr, options);

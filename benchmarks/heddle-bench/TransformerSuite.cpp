@@ -68,6 +68,7 @@ Status TransformerSuite::check(const Row &row, const CheckedRun &run,
                                bool sampled, Session &session,
                                Checker &checker) const {
   TransformerConfig config = configOf(row);
+  checker.judgeAsModel();
   if (!sampled || config.batch <= 2)
     return checker.whole(run);
   int64_t last = config.batch - 1;
