@@ -107,9 +107,16 @@ def print_row(rows):
         print("    %-12s %s" % (row["impl"], figure), flush=True)
 
 
+def geometric(values):
+    mean = math.exp(sum(map(math.log, values)) / len(values))
+    return "%.2f (%.2f to %.2f, rows: %d)" % (mean, min(values), max(values),
+                                             len(values))
+
+
 def print_summary(results):
-    """Geometric means of peer time / heddle time per suite and peer."""
-    ratios = {}
+    """Geometric means of peer / heddle per suite and peer: of the times, and of
+    trace and compile times where the peer compiles."""
+    times, compiles = {}, {}
     by_work = {}
     for row in results:
         if "error" not in row:
@@ -119,14 +126,20 @@ def print_summary(results):
             by_work.setdefault(json.dumps(work), {})[row["impl"]] = row
     for rows in by_work.values():
         ours = rows.pop("heddle", None)
-        for impl, row in rows.items():
-            if ours:
-                ratios.setdefault((row["suite"], impl), []).append(
-                    row["median_ms"] / ours["median_ms"])
-    for (suite, impl), values in sorted(ratios.items()):
-        mean = math.exp(sum(map(math.log, values)) / len(values))
-        print("%s: heddle is %.2f times as fast as %s (%.2f to %.2f, %d rows)"
-              % (suite, mean, impl, min(values), max(values), len(values)))
+        for impl, row in rows.items() if ours else ():
+            key = (row["suite"], impl)
+            times.setdefault(key, []).append(
+                row["median_ms"] / ours["median_ms"])
+            if row["compile_s"]:
+                compiles.setdefault(key, []).append(
+                    (row["trace_s"] + row["compile_s"]) /
+                    (ours["trace_s"] + ours["compile_s"]))
+    print("geometric means of theirs / ours")
+    for key in sorted(times):
+        print("  %s beside %s: time %s" % (*key, geometric(times[key])))
+        if key in compiles:
+            print("  %s beside %s: trace + compile %s"
+                  % (*key, geometric(compiles[key])))
 
 
 def parse():
