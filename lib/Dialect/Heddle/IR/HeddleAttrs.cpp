@@ -75,6 +75,18 @@ RematPolicyAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     return emitError() << "expected names only with save_names, got "
                        << names.size() << " names with "
                        << stringifyRematKind(kind);
+  /*policy_c1*/
+  if (kind != RematKind::SaveNames)
+    return success();
+  llvm::SmallDenseSet<StringAttr> seen;
+  if (names.empty())
+    return emitError() << "expected at least one name in save_names, got none; "
+                          "use full to keep nothing";
+  for (StringAttr name : names)
+    if (!name || name.empty() || !seen.insert(name).second)
+      return emitError() << "expected distinct names in save_names, none of "
+                            "them empty, got "
+                         << name;
   return success();
 }
 
@@ -100,6 +112,9 @@ constexpr MaskKindInfo kMaskKinds[] = {
     {MaskKind::Intersection, "intersection", 0},
 };
 } // namespace
+
+/// Keeps sums of positions and mask integers far from overflow.
+static constexpr int64_t kMaxMaskInteger = int64_t(1) << 40;
 
 static FailureOr<MaskAttr> parseMaskTerm(AsmParser &parser) {
   StringRef keyword;
@@ -204,9 +219,11 @@ LogicalResult MaskAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                ArrayRef<MaskAttr> terms, IntegerSet set) {
   const MaskKindInfo *info = llvm::find_if(
       kMaskKinds, [&](const MaskKindInfo &i) { return i.kind == kind; });
+  /*mask_c1*/
   if (values.size() != info->numValues)
     return emitError() << "expected " << info->numValues << " integers in "
                        << info->keyword << ", got " << values.size();
+  /*mask_c2*/
   bool isTree = kind == MaskKind::Union || kind == MaskKind::Intersection;
   if (isTree && terms.empty())
     return emitError() << "expected at least one term in " << info->keyword
@@ -214,19 +231,46 @@ LogicalResult MaskAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   if (!isTree && !terms.empty())
     return emitError() << "expected no terms in " << info->keyword << ", got "
                        << terms.size();
-  if ((kind == MaskKind::BlockDiagonal) && values[0] <= 0)
+  /*mask_c3*/
+  if (kind == MaskKind::BlockDiagonal && values[0] <= 0)
     return emitError() << "expected a positive block size in block_diagonal, "
                           "got "
                        << values[0];
   if (kind == MaskKind::Prefix && values[0] < 0)
     return emitError() << "expected a prefix length of at least 0, got "
                        << values[0];
+  /*mask_c4*/
+  for (int64_t value : values)
+    if (value > kMaxMaskInteger || value < -kMaxMaskInteger)
+      return emitError() << "expected integers of at most 2^40 in magnitude in "
+                         << info->keyword << ", got " << value;
+  /*mask_c5*/
   if ((kind == MaskKind::AffineSet) != static_cast<bool>(set))
     return emitError() << "expected an integer set exactly in affine_set";
   if (set && (set.getNumDims() != 2 || set.getNumSymbols() != 0))
     return emitError() << "expected a set over the two positions (i, j), got "
                        << set.getNumDims() << " dims and "
                        << set.getNumSymbols() << " symbols";
+  /*mask_c6*/
+  bool badDivisor = false;
+  if (set)
+    for (AffineExpr constraint : set.getConstraints())
+      constraint.walk([&](AffineExpr expr) {
+        auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
+        if (!binary || expr.getKind() == AffineExprKind::Add ||
+            expr.getKind() == AffineExprKind::Mul)
+          return;
+        auto divisor = dyn_cast<AffineConstantExpr>(binary.getRHS());
+        badDivisor |= !divisor || divisor.getValue() <= 0;
+      });
+  if (badDivisor) {
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    set.print(stream);
+    return emitError() << "expected divisors of floordiv, ceildiv and mod to "
+                          "be positive constants, got "
+                       << text;
+  }
   return success();
 }
 
@@ -275,4 +319,42 @@ bool MaskAttr::needsEqualLengths() const {
   return getKind() == MaskKind::Causal ||
          llvm::any_of(getTerms(),
                       [](MaskAttr t) { return t.needsEqualLengths(); });
+}
+
+bool MaskAttr::dependsOnQueryPosition() const {
+  switch (getKind()) {
+  case MaskKind::Prefix:
+    return false;
+  case MaskKind::AffineSet:
+    return llvm::any_of(getSet().getConstraints(), [](AffineExpr constraint) {
+      return constraint.isFunctionOfDim(0);
+    });
+  case MaskKind::Union:
+  case MaskKind::Intersection:
+    return llvm::any_of(getTerms(), [](MaskAttr term) {
+      return term.dependsOnQueryPosition();
+    });
+  default:
+    return true;
+  }
+}
+
+MaskAttr MaskAttr::simplify() const {
+  if (getTerms().empty())
+    return *this;
+  SmallVector<MaskAttr> flat;
+  for (MaskAttr term : getTerms()) {
+    MaskAttr simple = term.simplify();
+    if (simple.getKind() == getKind())
+      llvm::append_range(flat, simple.getTerms());
+    else
+      flat.push_back(simple);
+  }
+  SmallVector<MaskAttr> distinct;
+  for (MaskAttr term : flat)
+    if (!llvm::is_contained(distinct, term))
+      distinct.push_back(term);
+  if (distinct.size() == 1)
+    return distinct.front();
+  return MaskAttr::get(getContext(), getKind(), {}, distinct, IntegerSet());
 }

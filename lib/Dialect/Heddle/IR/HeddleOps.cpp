@@ -1,70 +1,60 @@
-//===- HeddleOps.cpp - verifiers of the heddle ops ------------------------===//
+//===- HeddleOps.cpp - the generated parts of the heddle ops --------------===//
+//
+// Verifiers stand in HeddleAttentionOps.cpp, HeddleScanOps.cpp,
+// HeddleGraphOps.cpp and HeddleKernelOps.cpp, folds in HeddleFolds.cpp.
+//
+//===----------------------------------------------------------------------===//
 
 #include "heddle/Dialect/Heddle/IR/Heddle.h"
 
 #include "mlir/IR/Builders.h"
-#include "mlir/Interfaces/FunctionInterfaces.h"
 
 using namespace mlir;
 using namespace heddle;
 
 //===----------------------------------------------------------------------===//
-// AttentionOp
+// Syntax of LinearScanOp: type, imag type, final type, final_imag type
 //===----------------------------------------------------------------------===//
 
-static int64_t sizeOf(Value v, unsigned dim) {
-  return cast<RankedTensorType>(v.getType()).getDimSize(dim);
-}
-
-int64_t AttentionOp::getBatch() { return sizeOf(getQuery(), 0); }
-int64_t AttentionOp::getQueryHeads() {
-  return sizeOf(getQuery(), getLayout() == AttentionLayout::BSHD ? 2 : 1);
-}
-int64_t AttentionOp::getKeyHeads() {
-  return sizeOf(getKey(), getLayout() == AttentionLayout::BSHD ? 2 : 1);
-}
-int64_t AttentionOp::getQueryLength() {
-  return sizeOf(getQuery(), getLayout() == AttentionLayout::BSHD ? 1 : 2);
-}
-int64_t AttentionOp::getKeyLength() {
-  return sizeOf(getKey(), getLayout() == AttentionLayout::BSHD ? 1 : 2);
-}
-int64_t AttentionOp::getQueryHeadDim() { return sizeOf(getQuery(), 3); }
-int64_t AttentionOp::getValueHeadDim() { return sizeOf(getValue(), 3); }
-double AttentionOp::getEffectiveScale() {
-  if (std::optional<APFloat> scale = getScale())
-    return scale->convertToDouble();
-  return 1.0 / std::sqrt(static_cast<double>(getQueryHeadDim()));
-}
-
-LogicalResult AttentionOp::verify() { return success(); }
-LogicalResult SelectiveScanOp::verify() { return success(); }
-LogicalResult SsdOp::verify() { return success(); }
-LogicalResult LinearScanOp::verify() { return success(); }
-LogicalResult CheckpointOp::verify() { return success(); }
-LogicalResult NameOp::verify() { return success(); }
-LogicalResult LayerScanOp::verify() { return success(); }
-LogicalResult ValueAndGradOp::verify() { return success(); }
-LogicalResult
-ValueAndGradOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
+static ParseResult parseLinearScanResults(OpAsmParser &parser, Type &h,
+                                          Type &hImag, Type &finalState,
+                                          Type &finalStateImag) {
+  if (parser.parseType(h))
+    return failure();
+  std::pair<StringRef, Type *> optional[] = {{"imag", &hImag},
+                                             {"final", &finalState},
+                                             {"final_imag", &finalStateImag}};
+  ArrayRef<std::pair<StringRef, Type *>> left = optional;
+  while (succeeded(parser.parseOptionalComma())) {
+    SMLoc loc = parser.getCurrentLocation();
+    StringRef keyword;
+    if (parser.parseKeyword(&keyword))
+      return failure();
+    while (!left.empty() && left.front().first != keyword)
+      left = left.drop_front();
+    if (left.empty())
+      return parser.emitError(loc)
+             << "expected imag, final and final_imag, each at most once and in "
+                "this order, got '"
+             << keyword << "'";
+    if (parser.parseType(*left.front().second))
+      return failure();
+    left = left.drop_front();
+  }
   return success();
 }
-LogicalResult GatherOp::verify() { return success(); }
-LogicalResult ScatterAddOp::verify() { return success(); }
-LogicalResult RandomBitsOp::verify() { return success(); }
 
-//===----------------------------------------------------------------------===//
-// Regions with explicit inputs: checkpoint and layer_scan
-//===----------------------------------------------------------------------===//
-
-ParseResult CheckpointOp::parse(OpAsmParser &parser, OperationState &result) {
-  return failure();
+static void printLinearScanResults(OpAsmPrinter &p, Operation *, Type h,
+                                   Type hImag, Type finalState,
+                                   Type finalStateImag) {
+  p << h;
+  if (hImag)
+    p << ", imag " << hImag;
+  if (finalState)
+    p << ", final " << finalState;
+  if (finalStateImag)
+    p << ", final_imag " << finalStateImag;
 }
-void CheckpointOp::print(OpAsmPrinter &p) {}
-ParseResult LayerScanOp::parse(OpAsmParser &parser, OperationState &result) {
-  return failure();
-}
-void LayerScanOp::print(OpAsmPrinter &p) {}
 
 #define GET_OP_CLASSES
 #include "heddle/Dialect/Heddle/IR/HeddleOps.cpp.inc"

@@ -13,9 +13,14 @@ def Heddle_Dialect : Dialect {
   let summary = "attention, scans and remat annotations at graph level";
   let description = [{
     Graph-level ops with tensor semantics. Everything that upstream already has
-    (linalg, tensor, arith, math) is used from there.
+    (linalg, tensor, arith, math) is used from there. `Rationale.md` says why the
+    dialect is shaped as it is.
+
+    Constraint labels such as `attention_c3` name a rule in this page, in the
+    verifier that enforces it and in the test that breaks it.
   }];
   let useDefaultAttributePrinterParser = 1;
+  let hasConstantMaterializer = 1;
   let extraClassDeclaration = [{
     void registerAttributes();
   }];
@@ -78,7 +83,8 @@ def Heddle_MaskAttr : Heddle_Attr<"Mask", "mask"> {
   let summary = "a set of visible (query, key) positions";
   let description = [{
     An expression over integer positions `i` (query) and `j` (key) that says
-    which pairs are visible:
+    which pairs are visible. Positions count from 0; Sq and Sk are the lengths of
+    the attention op that carries the mask.
 
     | term | visible where |
     |---|---|
@@ -90,6 +96,18 @@ def Heddle_MaskAttr : Heddle_Attr<"Mask", "mask"> {
     | `block_diagonal<n>` | `i floordiv n == j floordiv n` |
     | `affine_set<"(i, j) : (...)">` | the given integer set holds |
     | `union<a, b, ...>`, `intersection<a, b, ...>` | any / all terms hold |
+
+    Unions and intersections nest. A window whose ends cross (`l + r < 0`) is
+    empty.
+
+    Constraints:
+
+    - /*mask_c1*/ a term has the number of integers shown.
+    - /*mask_c2*/ union and intersection have at least one term, others none.
+    - /*mask_c3*/ the block size is positive and the prefix length not negative.
+    - /*mask_c4*/ integers are at most 2^40 in magnitude.
+    - /*mask_c5*/ the set has two dims and no symbols.
+    - /*mask_c6*/ divisors in the set are positive constants.
 
     Example: `#heddle.mask<intersection<causal_lower_right, window<128, 0>>>`.
   }];
@@ -108,6 +126,11 @@ def Heddle_MaskAttr : Heddle_Attr<"Mask", "mask"> {
     bool contains(int64_t i, int64_t j, int64_t sq, int64_t sk) const;
     /// Whether the mask uses bare `causal`, which needs Sq = Sk.
     bool needsEqualLengths() const;
+    /// Whether visibility depends on the query position i.
+    bool dependsOnQueryPosition() const;
+    /// The same set with nested unions and intersections flattened, equal terms
+    /// merged and trees of one term replaced by it.
+    ::heddle::MaskAttr simplify() const;
   }];
 }
 
@@ -117,6 +140,12 @@ def Heddle_RematPolicyAttr : Heddle_Attr<"RematPolicy", "policy"> {
     `none` keeps what differentiation asks for, `full` keeps the region's inputs
     only, `dots_saveable` also keeps results of matrix products,
     `save_names<["a", "b"]>` also keeps the values that `heddle.name` tagged.
+
+    Constraints:
+
+    - /*policy_c1*/ `save_names` has at least one name, none empty, none twice.
+
+    Example: `#heddle.policy<save_names<["gate"]>>`.
   }];
   let parameters = (ins
     "::heddle::RematKind":$kind,

@@ -9,6 +9,62 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 def Heddle_SelectiveScanOp : Heddle_Op<"selective_scan",
     [Pure, AttrSizedOperandSegments]> {
   let summary = "selective state-space scan (Mamba)";
+  let description = [{
+    For every batch entry and channel `d`, with state `h[n]` over N entries:
+
+    ```
+    dt     = delta_t[d] + delta_bias[d]          (softplus of it if delta_softplus)
+    h_t[n] = exp(dt * a[d, n]) * h_{t-1}[n] + dt * b_t[n] * u_t[d]
+    y_t[d] = sum_n c_t[n] * h_t[n] + d[d] * u_t[d]
+    y_t[d] = y_t[d] * z_t[d] * sigmoid(z_t[d])   (if z is given)
+    ```
+
+    | value | shape | type |
+    |---|---|---|
+    | u, delta, z, y | (B, L, D) | float; z and y as u |
+    | a | (D, N) | f32 |
+    | b, c | (B, L, N) or (B, L, G, N), G divides D | float |
+    | d, delta_bias | (D) | float |
+    | initial_state, final_state | (B, D, N) | f32 |
+    | reset_ids | (B, L) | i32 |
+
+    Conventions: softplus(x) = x above 20. Groups are contiguous: channel `d`
+    reads group `d floordiv (D / G)`. `reverse` walks from L - 1 to 0; the
+    initial state enters at L - 1 and the final state leaves at 0. A reset
+    happens at each t whose id differs from the id before it in walking order:
+    the state there starts from zero. L = 0 returns the initial state, or
+    zeros. The state is f32.
+
+    Constraints:
+
+    - /*selective_scan_c1*/ u is float of shape (B, L, D).
+    - /*selective_scan_c2*/ delta is float of shape (B, L, D).
+    - /*selective_scan_c3*/ a is f32 of shape (D, N).
+    - /*selective_scan_c4*/ b and c are float of shape (B, L, N) or (B, L, G, N).
+    - /*selective_scan_c5*/ D is divisible by G.
+    - /*selective_scan_c6*/ d and delta_bias are float of shape (D).
+    - /*selective_scan_c7*/ z has the type of u.
+    - /*selective_scan_c8*/ initial_state and final_state are f32 (B, D, N).
+    - /*selective_scan_c9*/ reset_ids is i32 of shape (B, L).
+    - /*selective_scan_c10*/ y has the type of u.
+
+    Created by model builders and by `heddle-raise`; becomes a scan kernel.
+
+    Example:
+
+    ```mlir
+    func.func @mamba(%u: tensor<2x64x8xf32>, %dt: tensor<2x64x8xf32>,
+                     %a: tensor<8x16xf32>, %b: tensor<2x64x16xf32>,
+                     %c: tensor<2x64x16xf32>, %d: tensor<8xf32>)
+        -> tensor<2x64x8xf32> {
+      %y = heddle.selective_scan %u, %dt, %a, %b, %c d(%d : tensor<8xf32>)
+        {delta_softplus}
+        : tensor<2x64x8xf32>, tensor<2x64x8xf32>, tensor<8x16xf32>,
+          tensor<2x64x16xf32>, tensor<2x64x16xf32> -> tensor<2x64x8xf32>
+      return %y : tensor<2x64x8xf32>
+    }
+    ```
+  }];
   let arguments = (ins
     AnyRankedTensor:$u, AnyRankedTensor:$delta, AnyRankedTensor:$a,
     AnyRankedTensor:$b, AnyRankedTensor:$c,
@@ -29,10 +85,60 @@ def Heddle_SelectiveScanOp : Heddle_Op<"selective_scan",
     `->` type(results)
   }];
   let hasVerifier = 1;
+  let hasCanonicalizer = 1;
 }
 
 def Heddle_SsdOp : Heddle_Op<"ssd", [Pure, AttrSizedOperandSegments]> {
   let summary = "state-space duality scan (Mamba-2)";
+  let description = [{
+    For every batch entry and head `h`, with a matrix state H of dk x dv:
+
+    ```
+    H_t   = exp(log_decay_t[h]) * H_{t-1} + k_t v_t^T
+    out_t = q_t H_t
+    ```
+
+    | value | shape | type |
+    |---|---|---|
+    | query, key | (B, L, G, dk), G divides H | float, equal for q, k, v, out |
+    | value, out | (B, L, H, dv) | |
+    | log_decay | (B, L, H) | float |
+    | initial_state, final_state | (B, H, dk, dv) | f32 |
+    | reset_ids | (B, L) | i32 |
+
+    Conventions: groups are contiguous, head `h` reads group
+    `h floordiv (H / G)`. Decay is applied as differences of summed logs, never
+    as a ratio of exponentials; with `log_decay_nonpositive` the caller promises
+    log_decay <= 0 and such differences are clamped at 0, without it never.
+    `reverse`, resets and L = 0 are as in `heddle.selective_scan`.
+
+    Constraints:
+
+    - /*ssd_c1*/ query, key and value are rank 4 with one float element type.
+    - /*ssd_c2*/ key has the type of query.
+    - /*ssd_c3*/ value has the batch size and the length of query.
+    - /*ssd_c4*/ H is divisible by G.
+    - /*ssd_c5*/ log_decay is float of shape (B, L, H).
+    - /*ssd_c6*/ initial_state and final_state are f32 (B, H, dk, dv).
+    - /*ssd_c7*/ reset_ids is i32 of shape (B, L).
+    - /*ssd_c8*/ out has the type of value.
+
+    Created by model builders and by `heddle-raise`; becomes a scan kernel that
+    works chunk by chunk on matrix units.
+
+    Example:
+
+    ```mlir
+    func.func @ssd(%q: tensor<2x64x1x16xf32>, %k: tensor<2x64x1x16xf32>,
+                   %v: tensor<2x64x4x32xf32>, %a: tensor<2x64x4xf32>)
+        -> (tensor<2x64x4x32xf32>, tensor<2x4x16x32xf32>) {
+      %out, %state = heddle.ssd %q, %k, %v, %a {log_decay_nonpositive}
+        : tensor<2x64x1x16xf32>, tensor<2x64x1x16xf32>, tensor<2x64x4x32xf32>,
+          tensor<2x64x4xf32> -> tensor<2x64x4x32xf32>, tensor<2x4x16x32xf32>
+      return %out, %state : tensor<2x64x4x32xf32>, tensor<2x4x16x32xf32>
+    }
+    ```
+  }];
   let arguments = (ins
     AnyRankedTensor:$query, AnyRankedTensor:$key, AnyRankedTensor:$value,
     AnyRankedTensor:$log_decay,
@@ -49,11 +155,57 @@ def Heddle_SsdOp : Heddle_Op<"ssd", [Pure, AttrSizedOperandSegments]> {
     `->` type(results)
   }];
   let hasVerifier = 1;
+  let hasCanonicalizer = 1;
 }
 
 def Heddle_LinearScanOp : Heddle_Op<"linear_scan",
     [Pure, AttrSizedOperandSegments, AttrSizedResultSegments]> {
   let summary = "first-order linear recurrence, real or complex (LRU)";
+  let description = [{
+    For every batch entry and channel: `h_t = a_t * h_{t-1} + b_t`.
+
+    | value | shape | type |
+    |---|---|---|
+    | b, h | (B, L, D) | float |
+    | a | (B, L, D), or (D): constant over time | as b |
+    | a_imag, b_imag, h_imag | as their real parts | as b |
+    | initial_state, final_state, and their imag parts | (B, D) | f32 |
+    | reset_ids | (B, L) | i32 |
+
+    Complex values are pairs of real tensors: with `imag` operands a, b and h are
+    complex, `h_imag` is present, and so are the imaginary parts of the states
+    that are present. `reverse`, resets and L = 0 are as in
+    `heddle.selective_scan`. The gradient of a linear scan is a reversed one.
+
+    Constraints:
+
+    - /*linear_scan_c1*/ b is float of shape (B, L, D).
+    - /*linear_scan_c2*/ a has the shape (B, L, D) or (D) and the type of b.
+    - /*linear_scan_c3*/ a_imag and b_imag come together, with the types of a, b.
+    - /*linear_scan_c4*/ h has the type of b.
+    - /*linear_scan_c5*/ h_imag is there exactly when a_imag is, with the type of
+      b.
+    - /*linear_scan_c6*/ states are f32 of shape (B, D).
+    - /*linear_scan_c7*/ the imaginary part of a state is there exactly when the
+      scan is complex and the state's real part is there.
+    - /*linear_scan_c8*/ reset_ids is i32 of shape (B, L).
+
+    Created by model builders, by `heddle-raise` and by differentiation; becomes
+    a scan kernel.
+
+    Example:
+
+    ```mlir
+    func.func @lru(%a: tensor<8xf32>, %ai: tensor<8xf32>,
+                   %b: tensor<2x64x8xf32>, %bi: tensor<2x64x8xf32>)
+        -> (tensor<2x64x8xf32>, tensor<2x64x8xf32>) {
+      %h, %hi = heddle.linear_scan %a, %b imag(%ai, %bi : tensor<8xf32>, tensor<2x64x8xf32>)
+        {reverse} : tensor<8xf32>, tensor<2x64x8xf32>
+        -> (tensor<2x64x8xf32>, imag tensor<2x64x8xf32>)
+      return %h, %hi : tensor<2x64x8xf32>, tensor<2x64x8xf32>
+    }
+    ```
+  }];
   let arguments = (ins
     AnyRankedTensor:$a, AnyRankedTensor:$b,
     Optional<AnyRankedTensor>:$a_imag, Optional<AnyRankedTensor>:$b_imag,
@@ -71,11 +223,18 @@ def Heddle_LinearScanOp : Heddle_Op<"linear_scan",
       | `initial_state` `(` $initial_state `:` type($initial_state) `)`
       | `initial_state_imag` `(` $initial_state_imag `:` type($initial_state_imag) `)`
       | `reset_ids` `(` $reset_ids `:` type($reset_ids) `)`)
-    attr-dict `:` type($a) `,` type($b) `->` `(` type($h)
-    (`,` `imag` type($h_imag)^)? (`,` `final` type($final_state)^)?
-    (`,` `final_imag` type($final_state_imag)^)? `)`
+    attr-dict `:` type($a) `,` type($b) `->` `(`
+    custom<LinearScanResults>(type($h), type($h_imag), type($final_state),
+                              type($final_state_imag)) `)`
   }];
   let hasVerifier = 1;
+  let hasCanonicalizer = 1;
+  let extraClassDeclaration = [{
+    /// Whether a, b and h are pairs of real tensors.
+    bool isComplex() { return static_cast<bool>(getAImag()); }
+    /// Whether `a` does not change over time.
+    bool hasConstantDecay() { return getA().getType().getRank() == 1; }
+  }];
 }
 
 #endif // HEDDLE_SCAN_OPS_TD

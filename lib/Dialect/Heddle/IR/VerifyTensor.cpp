@@ -1,0 +1,100 @@
+//===- VerifyTensor.cpp - shape and type checks of verifiers --------------===//
+
+#include "VerifyTensor.h"
+
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/TypeUtilities.h"
+
+using namespace mlir;
+using namespace heddle;
+
+bool heddle::isComputeFloat(Type type) {
+  return type.isF16() || type.isBF16() || type.isF32() || type.isF64();
+}
+
+static bool accepts(Elements elements, Type type) {
+  switch (elements) {
+  case Elements::Float:
+    return isComputeFloat(type);
+  case Elements::F32:
+    return type.isF32();
+  case Elements::I32:
+    return type.isSignlessInteger(32);
+  case Elements::I1:
+    return type.isSignlessInteger(1);
+  }
+  return false;
+}
+
+static StringRef describe(Elements elements) {
+  switch (elements) {
+  case Elements::Float:
+    return "float (f16, bf16, f32 or f64)";
+  case Elements::F32:
+    return "f32";
+  case Elements::I32:
+    return "i32";
+  case Elements::I1:
+    return "i1";
+  }
+  return "";
+}
+
+static bool shapeFits(RankedTensorType type, ArrayRef<Axis> axes) {
+  if (type.getRank() != static_cast<int64_t>(axes.size()))
+    return false;
+  for (auto [size, axis] : llvm::zip(type.getShape(), axes))
+    if (!sizesFit(size, axis.size) && !(axis.orOne && size == 1))
+      return false;
+  return true;
+}
+
+static LogicalResult emitExpected(Operation *op, StringRef what,
+                                  ArrayRef<Axis> axes, const Twine &element,
+                                  Type found) {
+  InFlightDiagnostic diag = op->emitOpError()
+                            << "expected " << what << " of shape (";
+  llvm::interleaveComma(axes, diag, [&](const Axis &axis) {
+    diag << axis.name;
+    if (!ShapedType::isDynamic(axis.size))
+      diag << "=" << axis.size;
+    if (axis.orOne && axis.size != 1)
+      diag << " or 1";
+  });
+  return diag << ") and element type " << element << ", got " << found;
+}
+
+LogicalResult heddle::verifyTensor(Operation *op, StringRef what, Value value,
+                                   ArrayRef<Axis> axes, Elements elements) {
+  if (!value)
+    return success();
+  auto type = cast<RankedTensorType>(value.getType());
+  if (shapeFits(type, axes) && accepts(elements, type.getElementType()))
+    return success();
+  return emitExpected(op, what, axes, describe(elements), type);
+}
+
+LogicalResult heddle::verifyTensor(Operation *op, StringRef what, Value value,
+                                   ArrayRef<Axis> axes, Type element) {
+  if (!value)
+    return success();
+  auto type = cast<RankedTensorType>(value.getType());
+  if (shapeFits(type, axes) && type.getElementType() == element)
+    return success();
+  std::string name;
+  llvm::raw_string_ostream(name) << element;
+  return emitExpected(op, what, axes, name, type);
+}
+
+LogicalResult heddle::verifyType(Operation *op, const Twine &what, Type type,
+                                 Type wanted) {
+  auto a = dyn_cast<RankedTensorType>(type);
+  auto b = dyn_cast<RankedTensorType>(wanted);
+  bool fits = a && b ? a.getElementType() == b.getElementType() &&
+                           succeeded(verifyCompatibleShape(a, b))
+                     : type == wanted;
+  if (fits)
+    return success();
+  return op->emitOpError() << "expected " << what << " of type " << wanted
+                           << ", got " << type;
+}
