@@ -258,17 +258,17 @@ bool AttentionRunner::runBlock(int64_t b, int64_t h, int64_t begin, int64_t end,
       }
     double sink = sinks ? sinks->realAt(h) : -infinity;
     double max = sink;
-    bool anyVisible = false;
+    bool hasLogit = sink != -infinity;
     for (int64_t j = 0; j < sk; ++j) {
       if (s[j] == -infinity)
         shows[j] = 0;
       if (!shows[j])
         continue;
-      anyVisible = true;
+      hasLogit = true;
       if (s[j] > max)
         max = s[j];
     }
-    if (anyVisible && max == -infinity)
+    if (hasLogit && max == -infinity)
       max = 0; // every visible score is NaN
     double sum = max == -infinity ? 0.0 : std::exp(sink - max);
     for (int64_t j = 0; j < sk; ++j) {
@@ -279,7 +279,7 @@ bool AttentionRunner::runBlock(int64_t b, int64_t h, int64_t begin, int64_t end,
     denominators[r] = sum;
     if (lse)
       lse->real[(b * heads + h) * outLength + begin + r] =
-          anyVisible ? max + std::log(sum) : -infinity;
+          hasLogit ? max + std::log(sum) : -infinity;
   }
 
   if (valuesFinite[head]) {
