@@ -156,6 +156,8 @@ CompareResult heddle::compareWithReference(const HostTensor &actual,
   result.declaredRelError = relative(declaredError);
   Limits limits =
       limitsFor(options.computeType.value_or(actual.type.dtype), options);
+  if (options.model && declared)
+    limits.cap = 0;
   result.limit = limits.base;
   if (limits.byDeclared) {
     if (declared)

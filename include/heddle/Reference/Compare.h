@@ -8,7 +8,7 @@
 //   bf16, f16,   max|out - exact| <= 1.5 max|declared - exact|
 //   tf32                             + 1e-6 max|exact|
 //   and never    above 4.5e-3 (bf16 forward), 8e-3 (bf16 backward), 1e-3 (f16)
-//                of max|exact|
+//                of max|exact|, but for whole models (CompareOptions::model)
 //   integers     equal
 //
 // A NaN or an infinity has to stand exactly where the reference has one.
@@ -29,6 +29,10 @@ namespace heddle {
 struct CompareOptions {
   bool backward = false; // limits of gradients instead of forward values
   bool tf32 = false;     // f32 tensors whose products were formed in TF32
+  /// A whole model, not one op: the roundings of its many stored values add up
+  /// to more than the absolute caps (four bf16 transformer blocks: 1e-2 of
+  /// max|exact|), so that the declared error alone decides.
+  bool model = false;
   /// The type the model computes in, where it differs from the type of the
   /// tensor (an f32 loss of a bf16 model).
   std::optional<DType> computeType;

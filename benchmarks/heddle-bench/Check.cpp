@@ -1,0 +1,148 @@
+//===- Check.cpp - compares a result with the reference device ------------===//
+
+#include "Check.h"
+
+#include "Diagnostics.h"
+
+#include "heddle/Reference/Compare.h"
+#include "heddle/Reference/Evaluator.h"
+
+#include <cmath>
+#include <cstring>
+#include <random>
+
+using namespace mlir;
+
+namespace heddle::bench {
+
+struct PartReference {
+  ReferenceTensor exact;
+  std::optional<ReferenceTensor> declared;
+};
+
+/// Runs `evaluateOne` in the modes that the dtype needs.
+template <typename Evaluate>
+static Status evaluateModes(MLIRContext &context, bool declared, int threads,
+                            PartReference &reference, Evaluate evaluateOne) {
+  DiagnosticCollector diagnostics(context);
+  for (ReferenceMode mode : {ReferenceMode::Exact, ReferenceMode::Declared}) {
+    if (mode == ReferenceMode::Declared && !declared)
+      break;
+    ReferenceOptions options;
+    options.mode = mode;
+    options.threads = threads;
+    SmallVector<ReferenceTensor> results;
+    if (failed(evaluateOne(options, results)) || results.empty())
+      return Status::error("check: " + diagnostics.text());
+    if (mode == ReferenceMode::Exact)
+      reference.exact = std::move(results.front());
+    else
+      reference.declared = std::move(results.front());
+  }
+  return Status();
+}
+
+Status Checker::whole(const CheckedRun &run) {
+  ModuleOp module = *run.model.module;
+  auto function = module.lookupSymbol<func::FuncOp>(run.model.function);
+  PartReference reference;
+  Status status = evaluateModes(
+      session.mlir, needsDeclared(), session.options.threads, reference,
+      [&](const ReferenceOptions &options,
+          SmallVectorImpl<ReferenceTensor> &results) {
+        return evaluate(function, run.inputs, options, results);
+      });
+  if (status)
+    merge(run.output, reference);
+  return status;
+}
+
+Status Checker::attentionRows(const CheckedRun &run,
+                              const std::vector<int64_t> &rows) {
+  AttentionOp attention;
+  run.model.module.get()->walk([&](AttentionOp op) { attention = op; });
+  PartReference reference;
+  Status status = evaluateModes(
+      session.mlir, needsDeclared(), session.options.threads, reference,
+      [&](const ReferenceOptions &options,
+          SmallVectorImpl<ReferenceTensor> &results) {
+        return evaluateAttentionRows(attention, run.inputs, rows, options,
+                                     results);
+      });
+  if (status)
+    merge(heddle::selectRows(run.output, /*axis=*/1, rows), reference);
+  return status;
+}
+
+void Checker::merge(const HostTensor &actual, const PartReference &reference) {
+  CompareOptions options;
+  options.computeType = compute;
+  options.model = isModel;
+  CompareResult result = compareWithReference(
+      actual, reference.exact,
+      reference.declared ? &*reference.declared : nullptr, options);
+  // The worst part is the first that fails, else the one with the largest
+  // error.
+  bool worse =
+      passed && (!result.passed || rule.empty() || result.relError > relError);
+  if (!worse)
+    return;
+  relError = result.relError;
+  maxAbsError = result.maxAbsError;
+  rule = result.rule;
+  failure = result.failure;
+  passed = result.passed;
+}
+
+void Checker::store(Row &row, const HostTensor &output) const {
+  bool finite = true;
+  for (int64_t i = 0, e = output.type.numElements(); i < e && finite; ++i)
+    finite =
+        std::isfinite(loadElement(output.bytes.data(), output.type.dtype, i));
+  row["finite"] = finite;
+  row["rel_err"] = relError;
+  row["max_abs_err"] = maxAbsError;
+  row["check"] = what + ": " + rule;
+  // No row's model has an infinity in its result, so one is wrong even where
+  // only samples were compared.
+  row["correct"] = passed && finite;
+  if (!passed)
+    row["wrong"] = failure;
+  else if (!finite)
+    row["wrong"] = "expected finite values, found a NaN or an infinity outside "
+                   "the compared part";
+}
+
+std::vector<int64_t> sampleRows(int64_t length, uint64_t seed) {
+  constexpr int64_t edge = 32, random = 64;
+  std::vector<bool> chosen(length, false);
+  for (int64_t row = 0; row < length; ++row)
+    chosen[row] = row % edge == 0 || row % edge == edge - 1;
+  if (length > 0)
+    chosen[length - 1] = true;
+  int64_t left = length - std::count(chosen.begin(), chosen.end(), true);
+  std::mt19937_64 generator(seed);
+  for (int64_t n = std::min(random, left); n > 0;) {
+    int64_t row = static_cast<int64_t>(generator() % length);
+    if (chosen[row])
+      continue;
+    chosen[row] = true;
+    --n;
+  }
+  std::vector<int64_t> rows;
+  for (int64_t row = 0; row < length; ++row)
+    if (chosen[row])
+      rows.push_back(row);
+  return rows;
+}
+
+HostTensor sliceLeading(const HostTensor &tensor, int64_t index) {
+  TensorType type = tensor.type;
+  type.shape[0] = 1;
+  HostTensor slice(type);
+  std::memcpy(slice.bytes.data(), tensor.bytes.data() + index * type.byteSize(),
+              type.byteSize());
+  return slice;
+}
+
+} // namespace heddle::bench

@@ -1,0 +1,77 @@
+//===- Check.h - compares a result with the reference device ----*- C++ -*-===//
+//
+// A check is one or more parts: the whole output, chosen rows, or chosen batch
+// entries through a graph of their own. The worst part counts.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef HEDDLE_BENCH_CHECK_H
+#define HEDDLE_BENCH_CHECK_H
+
+#include "Row.h"
+#include "Session.h"
+#include "models/Models.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/ArrayRef.h"
+
+namespace heddle::bench {
+
+/// What was run: the graph, its inputs (unused ones too) and its one result.
+struct CheckedRun {
+  const Model &model;
+  const std::vector<HostTensor> &inputs;
+  const HostTensor &output;
+};
+
+class Checker {
+public:
+  /// `compute` is the dtype that the graph computes in.
+  Checker(const Session &session, DType compute)
+      : session(session), compute(compute) {}
+
+  /// The graph is a whole model: no absolute cap on its error.
+  void judgeAsModel() { isModel = true; }
+
+  /// Names what is compared: "whole output", "batch 0,7".
+  void describe(std::string text) { what = std::move(text); }
+
+  /// Evaluates the whole graph. Errors are "check: message".
+  Status whole(const CheckedRun &run);
+  /// Evaluates the given query rows of the graph's attention op, whose operands
+  /// are the arguments in order, for every batch and head.
+  Status attentionRows(const CheckedRun &run, const std::vector<int64_t> &rows);
+
+  /// Writes finite (of the whole output), rel_err, max_abs_err, check, correct
+  /// and, for a wrong row, wrong.
+  void store(Row &row, const HostTensor &output) const;
+
+private:
+  /// Whether results are also judged by what their roundings must cost.
+  bool needsDeclared() const {
+    return compute == DType::BF16 || compute == DType::F16;
+  }
+
+  const Session &session;
+  DType compute;
+  bool isModel = false;
+  std::string what = "whole output";
+  // Of the worst part so far.
+  double relError = 0, maxAbsError = 0;
+  std::string rule, failure;
+  bool passed = true;
+
+  void merge(const HostTensor &actual, const struct PartReference &reference);
+};
+
+/// Row numbers to sample of an axis of `length`: the first and last row of
+/// every tile of every size that is a multiple of 32, the very last row, and 64
+/// random ones; sorted, each once.
+std::vector<int64_t> sampleRows(int64_t length, uint64_t seed);
+
+/// Entry `index` of the leading axis, which stays with extent one.
+HostTensor sliceLeading(const HostTensor &tensor, int64_t index);
+
+} // namespace heddle::bench
+
+#endif // HEDDLE_BENCH_CHECK_H

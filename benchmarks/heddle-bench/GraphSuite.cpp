@@ -1,0 +1,278 @@
+//===- GraphSuite.cpp - rows that compile and run a model graph -----------===//
+
+#include "GraphSuite.h"
+
+#include "Diagnostics.h"
+#include "Values.h"
+
+#include "heddle/Pipelines/Pipelines.h"
+#include "heddle/Runtime/CpuDevice.h"
+
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/ToolOutputFile.h"
+
+#include <cstring>
+#include <new>
+
+using namespace mlir;
+
+namespace heddle::bench {
+
+namespace {
+
+/// Bytes on a cache line boundary, for arguments and results of a timed run.
+class Buffer {
+public:
+  explicit Buffer(int64_t bytes)
+      : size(bytes), data(::operator new(std::max<int64_t>(bytes, 1),
+                                         std::align_val_t(64))) {}
+  Buffer(Buffer &&other) noexcept : size(other.size), data(other.data) {
+    other.data = nullptr;
+  }
+  Buffer(const Buffer &) = delete;
+  ~Buffer() { ::operator delete(data, std::align_val_t(64)); }
+  void *get() const { return data; }
+  /// Every byte 0xff: a NaN in each float type, -1 in each integer type.
+  void poison() const { std::memset(data, 0xff, size); }
+
+private:
+  int64_t size;
+  void *data;
+};
+
+/// Device memory of one run: the arguments that are read, and all results.
+struct DeviceBuffers {
+  std::vector<Buffer> storage;
+  std::vector<void *> args, results;
+
+  DeviceBuffers(const Function &function,
+                const std::vector<HostTensor> &inputs) {
+    for (auto [argument, input] : llvm::zip(function.arguments, inputs)) {
+      args.push_back(nullptr);
+      if (!argument.used)
+        continue;
+      storage.emplace_back(input.bytes.size());
+      args.back() = storage.back().get();
+      std::memcpy(args.back(), input.bytes.data(), input.bytes.size());
+    }
+    for (const NamedTensorType &result : function.results) {
+      storage.emplace_back(result.type.byteSize());
+      storage.back().poison();
+      results.push_back(storage.back().get());
+    }
+  }
+};
+
+/// "transformer-bfloat16-256-8-...": the row's descriptive values.
+std::string fileStem(const Row &row) {
+  std::string stem;
+  for (const std::string &key : descriptiveKeys()) {
+    auto it = row.find(key);
+    if (it == row.end())
+      continue;
+    std::string text = valueText(*it);
+    if (it->is_boolean())
+      text = key + text;
+    else if (it->is_number())
+      text = key + text;
+    stem += (stem.empty() ? "" : "-") + text;
+  }
+  return stem;
+}
+
+Status writeGraph(const Model &model, const Row &row,
+                  const std::string &folder) {
+  std::string path = folder + "/" + fileStem(row) + ".mlir";
+  std::error_code error = llvm::sys::fs::create_directories(folder);
+  if (!error) {
+    llvm::ToolOutputFile file(path, error, llvm::sys::fs::OF_Text);
+    if (!error) {
+      file.os() << "// " << describe(row) << "\n";
+      model.module.get()->print(file.os());
+      file.os() << "\n";
+      file.os().flush();
+      error = file.os().error();
+      if (!error)
+        file.keep();
+      file.os().clear_error();
+    }
+  }
+  if (error)
+    return Status::error("output: cannot write '" + path + "': " +
+                         error.message() + "; choose another --emit-mlir");
+  return Status();
+}
+
+/// Compiles a copy of the graph and finds its function in the program.
+Status compile(const Model &model, Session &session, Program &program,
+               const Function *&function) {
+  OwningOpRef<ModuleOp> copy = model.module.get().clone();
+  CompileOptions options;
+  options.target = "cpu";
+  options.cpu = session.options.cpu;
+  options.entry = model.function;
+  options.keepSource = false;
+  DiagnosticCollector diagnostics(session.mlir);
+  if (failed(compileModule(*copy, options, program)))
+    return Status::error("compile: " + diagnostics.text());
+  for (const Function &candidate : program.functions)
+    if (candidate.name == model.function)
+      function = &candidate;
+  if (!function)
+    return Status::error("compile: expected a function '" + model.function +
+                         "' in the compiled program, found none");
+  return Status();
+}
+
+void storePlan(const MemoryPlan &plan, int threads, Row &row) {
+  row["temp_mb"] = toMiB(plan.tempBytes(threads));
+  row["arg_mb"] = toMiB(plan.argBytes);
+  row["out_mb"] = toMiB(plan.outBytes);
+  row["alias_mb"] = toMiB(plan.aliasBytes);
+  row["work_mb"] = toMiB(plan.workBytes);
+  row["footprint_mb"] = toMiB(plan.footprintBytes(threads));
+}
+
+Status timeFunction(const Function &function, const Program &program,
+                    const DeviceBuffers &buffers, Session &session, Row &row) {
+  CpuOptions options;
+  options.threads = session.options.threads;
+  std::unique_ptr<CpuExecutable> executable;
+  Stopwatch firstCall;
+  if (Status s = CpuExecutable::load(function, program, options, executable);
+      !s)
+    return Status::error("load: " + s.message);
+  Status status = executable->run(buffers.args.data(), buffers.results.data());
+  if (!status)
+    return Status::error("run: " + status.message);
+  row["first_call_s"] = firstCall.seconds();
+  session.progress("timing");
+  Timing timing = timeCalls(
+      [&] {
+        status = executable->run(buffers.args.data(), buffers.results.data());
+        return status.ok();
+      },
+      session.options.warmup, session.options.repeats);
+  if (!status)
+    return Status::error("run: " + status.message);
+  timing.store(row);
+  return Status();
+}
+
+/// One run on poisoned memory, whose result is checked.
+Status runPoisoned(const Function &function, const Program &program,
+                   const DeviceBuffers &buffers, Session &session,
+                   HostTensor &output) {
+  CpuOptions options;
+  options.threads = session.options.threads;
+  options.poison = true;
+  std::unique_ptr<CpuExecutable> executable;
+  if (Status s = CpuExecutable::load(function, program, options, executable);
+      !s)
+    return Status::error("load: " + s.message);
+  output = HostTensor(function.results.front().type);
+  std::memset(buffers.results.front(), 0xff, output.bytes.size());
+  if (Status s = executable->run(buffers.args.data(), buffers.results.data());
+      !s)
+    return Status::error("run: " + s.message);
+  std::memcpy(output.bytes.data(), buffers.results.front(),
+              output.bytes.size());
+  return Status();
+}
+
+} // namespace
+
+const std::vector<std::string> &resultKeys() {
+  static const std::vector<std::string> keys = {
+      "params",    "finite",       "rel_err", "max_abs_err", "trace_s",
+      "compile_s", "first_call_s", "inner",   "median_ms",   "q1_ms",
+      "q3_ms",     "temp_mb",      "arg_mb",  "out_mb",      "alias_mb",
+      "work_mb",   "footprint_mb"};
+  return keys;
+}
+
+DType rowDType(const Row &row) {
+  std::string name = valueText(row.at("dtype"));
+  if (name == "bfloat16")
+    return DType::BF16;
+  if (name == "float16")
+    return DType::F16;
+  return DType::F32;
+}
+
+int64_t rowInt(const Row &row, const char *key) {
+  return row.at(key).get<int64_t>();
+}
+
+Status GraphSuite::measure(Row &row, Session &session) const {
+  for (const std::string &key : resultKeys())
+    row[key] = nullptr;
+  Status status;
+  try {
+    status = measureGraph(row, session);
+  } catch (const std::bad_alloc &) {
+    status = Status::error("memory: expected room for the row's buffers, the "
+                           "host has too little; choose a smaller row");
+  }
+  // What was not measured is not in the row.
+  for (const std::string &key : resultKeys())
+    if (row[key].is_null())
+      row.erase(key);
+  return status;
+}
+
+Status GraphSuite::measureGraph(Row &row, Session &session) const {
+  Model model;
+  {
+    DiagnosticCollector diagnostics(session.mlir);
+    Stopwatch watch;
+    if (Status s = build(row, session.mlir, model); !s)
+      return Status::error("graph: " + s.message);
+    row["trace_s"] = watch.seconds();
+  }
+  row["params"] = model.params;
+  if (!session.options.emitMlir.empty())
+    if (Status s = writeGraph(model, row, session.options.emitMlir); !s)
+      return s;
+
+  session.progress("compiling");
+  Program program;
+  const Function *function = nullptr;
+  Stopwatch watch;
+  if (Status s = compile(model, session, program, function); !s)
+    return s;
+  row["compile_s"] = watch.seconds();
+  storePlan(function->plan, session.options.threads, row);
+  if (session.options.planOnly)
+    return Status();
+
+  session.progress("making inputs");
+  std::vector<HostTensor> inputs;
+  for (auto [i, argument] : llvm::enumerate(function->arguments))
+    inputs.push_back(
+        makeValues(argument, session.options.seed, i, session.options.threads));
+  DeviceBuffers buffers(*function, inputs);
+  if (Status s = timeFunction(*function, program, buffers, session, row); !s)
+    return s;
+  addFigures(row, session);
+
+  HostTensor output;
+  if (Status s = runPoisoned(*function, program, buffers, session, output); !s)
+    return s;
+  CheckMode mode = session.options.check;
+  if (mode == CheckMode::None) {
+    row["check"] = "none";
+    return Status();
+  }
+  session.progress("checking");
+  bool sampled = mode == CheckMode::Sampled ||
+                 (mode == CheckMode::Auto && samplesByRule(row));
+  Checker checker(session, rowDType(row));
+  if (Status s = check(row, {model, inputs, output}, sampled, session, checker);
+      !s)
+    return s;
+  checker.store(row, output);
+  return Status();
+}
+
+} // namespace heddle::bench

@@ -1,0 +1,177 @@
+//===- PeerCompare.cpp - rows beside published and peer rows --------------===//
+
+#include "PeerCompare.h"
+
+#include "Table.h"
+
+#include <cmath>
+#include <map>
+
+namespace heddle::bench {
+
+namespace {
+
+struct Default {
+  const char *suite, *key, *value;
+};
+/// What a suite's rows mean where they lack a key.
+constexpr Default kDefaults[] = {
+    {"attention", "mode", "fwd"},
+    {"attention", "causal", "false"},
+    {"attention", "batch", "4"},
+    {"attention", "heads", "8"},
+    {"transformer", "batch", "8"},
+    {"transformer", "model_dim", "256"},
+    {"transformer", "layers", "4"},
+    {"transformer", "heads", "8"},
+    {"transformer", "op", "forward"},
+    {"diffusion", "batch", "8"},
+    {"diffusion", "model_dim", "256"},
+    {"diffusion", "layers", "4"},
+    {"diffusion", "heads", "8"},
+    {"diffusion", "op", "forward"},
+    {"scan_remat", "batch", "2"},
+    {"scan_remat", "model_dim", "512"},
+    {"scan_remat", "heads", "8"},
+    {"ssm", "batch", "8"},
+    {"unet", "batch", "8"},
+};
+
+/// Sums of logarithms.
+struct GeoMean {
+  double sum = 0, largest = 0, smallest = 0;
+  int count = 0;
+  void add(double ratio) {
+    if (!(ratio > 0) || !std::isfinite(ratio))
+      return;
+    sum += std::log(ratio);
+    largest = count ? std::max(largest, ratio) : ratio;
+    smallest = count ? std::min(smallest, ratio) : ratio;
+    ++count;
+  }
+  std::string text(const char *unit) const {
+    if (!count)
+      return "-";
+    return formatNumber(std::exp(sum / count)) + unit + " (" +
+           formatNumber(smallest) + " to " + formatNumber(largest) + ", " +
+           std::to_string(count) + (count == 1 ? " row)" : " rows)");
+  }
+};
+
+struct Means {
+  GeoMean time, temp;
+  int bytesEqual = 0, bytesCompared = 0;
+};
+
+/// A figure that published rows call xla_<key>.
+double plannedNumber(const Row &row, const std::string &key) {
+  double nan = std::nan("");
+  return number(row, key, number(row, "xla_" + key, nan));
+}
+
+std::string ratioText(double ratio) {
+  return std::isfinite(ratio) && ratio > 0 ? formatNumber(ratio) : "-";
+}
+
+} // namespace
+
+std::string implName(const Row &row) {
+  for (const char *key : {"impl", "attention"})
+    if (auto it = row.find(key); it != row.end() && it->is_string())
+      return it->get<std::string>();
+  return "published";
+}
+
+std::string workKey(const Row &row) {
+  if (row.contains("measure"))
+    return "";
+  std::map<std::string, std::string> work;
+  if (row.contains("head_dim") && row.contains("seq"))
+    work["suite"] = "attention";
+  for (const std::string &key : descriptiveKeys())
+    if (auto it = row.find(key); it != row.end() && key != "attention")
+      work[key] = valueText(*it);
+  for (const Default &d : kDefaults)
+    if (work["suite"] == d.suite)
+      work.emplace(d.key, d.value);
+  work.emplace("variant", "plain");
+  if (auto it = row.find("attention"); it != row.end())
+    if (*it == "no_attention")
+      work["attention"] = "none";
+  std::string text;
+  for (const auto &[key, value] : work)
+    text += key + "=" + value + ";";
+  return text;
+}
+
+int printComparison(std::ostream &out, const std::string &title,
+                    const std::vector<Row> &rows,
+                    const std::vector<Row> &peers) {
+  // A file may hold a row twice (two runs); the later one that worked counts.
+  std::map<std::string, std::map<std::string, const Row *>> byWork;
+  for (const Row &peer : peers) {
+    std::string work = workKey(peer);
+    if (work.empty())
+      continue;
+    const Row *&slot = byWork[work][implName(peer)];
+    if (!slot || !peer.contains("error"))
+      slot = &peer;
+  }
+
+  Table table({"row", "beside", "ours ms", "theirs ms", "time theirs/ours",
+               "temp ours/theirs", "arg, out"});
+  std::map<std::pair<std::string, std::string>, Means> means;
+  std::set<std::string> hidden = {"impl"};
+  int pairs = 0;
+  for (const Row &row : rows) {
+    auto found = byWork.find(workKey(row));
+    if (row.contains("error") || found == byWork.end())
+      continue;
+    for (const auto &[impl, peer] : found->second) {
+      ++pairs;
+      double nan = std::nan("");
+      double ours = number(row, "median_ms", nan);
+      double theirs = number(*peer, "median_ms", nan);
+      double temp =
+          plannedNumber(row, "temp_mb") / plannedNumber(*peer, "temp_mb");
+      Means &mean =
+          means[{valueText(row.value("suite", Row("attention"))), impl}];
+      mean.time.add(theirs / ours);
+      mean.temp.add(temp);
+      std::string bytes;
+      for (const char *key : {"arg_mb", "out_mb"}) {
+        double difference = plannedNumber(row, key) - plannedNumber(*peer, key);
+        if (std::isnan(difference))
+          continue;
+        bool equal = difference == 0;
+        ++mean.bytesCompared;
+        mean.bytesEqual += equal;
+        bytes += (bytes.empty() ? "" : ", ") +
+                 (equal ? std::string("equal")
+                        : formatNumber(difference * 1024 * 1024) + " B");
+      }
+      table.add({describe(row, hidden), impl, ratioText(ours),
+                 peer->contains("error") ? "failed" : ratioText(theirs),
+                 ratioText(theirs / ours), ratioText(temp),
+                 bytes.empty() ? "-" : bytes});
+    }
+  }
+  out << "\n" << title << "\n";
+  if (!pairs) {
+    out << "  no row of the same work\n";
+    return 0;
+  }
+  table.print(out);
+  out << "geometric means\n";
+  for (const auto &[key, mean] : means) {
+    out << "  " << key.first << " beside " << key.second << ": time "
+        << mean.time.text("x") << ", temp " << mean.temp.text("x");
+    if (mean.bytesCompared)
+      out << ", arg and out equal in " << mean.bytesEqual << " of "
+          << mean.bytesCompared;
+    out << "\n";
+  }
+  return pairs;
+}
+
+} // namespace heddle::bench

@@ -1,0 +1,68 @@
+//===- Attention.cpp - one attention op, one matrix product ---------------===//
+
+#include "models/GraphBuilder.h"
+#include "models/Models.h"
+
+#include "heddle/Dialect/Heddle/IR/Heddle.h"
+
+using namespace mlir;
+
+namespace heddle::bench {
+
+Type floatType(MLIRContext &context, DType dtype) {
+  switch (dtype) {
+  case DType::BF16:
+    return BFloat16Type::get(&context);
+  case DType::F16:
+    return Float16Type::get(&context);
+  case DType::F64:
+    return Float64Type::get(&context);
+  default:
+    return Float32Type::get(&context);
+  }
+}
+
+static Status verifierRefused() {
+  return Status::error("expected a graph that verifies, the verifier refused "
+                       "it; see its diagnostic");
+}
+
+Status buildAttention(MLIRContext &context, const AttentionConfig &config,
+                      Model &model) {
+  GraphBuilder graph(context);
+  Type element = floatType(context, config.dtype);
+  int64_t shape[] = {config.batch, config.seq, config.heads, config.headDim};
+  for (StringRef name : {"query", "key", "value"})
+    graph.argument(name, shape, element);
+  graph.begin("attention");
+  MaskAttr mask;
+  if (config.causal)
+    mask = MaskAttr::get(&context, MaskKind::Causal, ArrayRef<int64_t>{},
+                         ArrayRef<MaskAttr>{}, IntegerSet());
+  Value none;
+  auto op = AttentionOp::create(
+      graph.ops(), graph.loc(), graph.get("query").getType(), Type(),
+      graph.get("query"), graph.get("key"), graph.get("value"), none, none,
+      none, none, none, none, AttentionLayout::BSHD, FloatAttr(), mask,
+      Precision::IEEE);
+  model.module = graph.finish(op.getOut());
+  model.function = "attention";
+  model.params = 0;
+  return model.module ? Status() : verifierRefused();
+}
+
+Status buildMatmul(MLIRContext &context, const MatmulConfig &config,
+                   Model &model) {
+  GraphBuilder graph(context);
+  Type element = floatType(context, config.dtype);
+  graph.argument("a", {config.m, config.k}, element);
+  graph.argument("b", {config.k, config.n}, element);
+  graph.begin("matmul");
+  Value product = graph.matmul(graph.get("a"), graph.get("b"));
+  model.module = graph.finish(graph.cast(product, element));
+  model.function = "matmul";
+  model.params = 0;
+  return model.module ? Status() : verifierRefused();
+}
+
+} // namespace heddle::bench

@@ -1,0 +1,203 @@
+"""What the peers share: rows, values, timing, and the two ways to run.
+
+A peer is a `Backend`. `main` runs it over the rows of a result file (as
+`heddle-bench --list -o FILE` writes them) or, with --serve, over rows that come
+as JSON lines on standard input, one answer a line.
+"""
+
+import argparse
+import json
+import math
+import os
+import sys
+import time
+
+import numpy as np
+
+import reference
+
+MIB = float(1 << 20)
+
+DESCRIPTIVE = (
+    "suite impl attention dtype head_dim seq causal mode tokens batch heads "
+    "model_dim layers op").split()
+
+
+class Backend:
+    """One framework."""
+
+    impl = ""
+
+    def version(self):
+        """Descriptive entries for the result file's device."""
+        raise NotImplementedError
+
+    def prepare(self, row, inputs):
+        """Returns (call, read, extra): `call()` runs once and waits for the
+        result, `read()` returns the last result as float64, and `extra` holds
+        trace_s, compile_s and the memory figures. `inputs` are float64 arrays
+        by name that are exact in their dtype."""
+        raise NotImplementedError
+
+
+def limit_cores(threads):
+    """Keeps this process on `threads` cores, before a framework counts them."""
+    cores = sorted(os.sched_getaffinity(0))
+    if threads > len(cores):
+        sys.exit("expected at most %d threads, got %d" % (len(cores), threads))
+    if threads:
+        os.sched_setaffinity(0, cores[:threads])
+        os.environ["OMP_NUM_THREADS"] = str(threads)
+        os.environ["MKL_NUM_THREADS"] = str(threads)
+    return threads or len(cores)
+
+
+def normal(rng, shape, dtype, mean=0.0, deviation=1.0):
+    values = rng.standard_normal(shape, dtype=np.float32)
+    values = np.float32(mean) + np.float32(deviation) * values
+    return reference.round_to(values, dtype)
+
+
+def make_inputs(row, seed):
+    """Arguments by name, with the value rules of heddle-bench (other values)."""
+    rng = np.random.default_rng(seed)
+    if row["suite"] == "attention":
+        shape = (row["batch"], row["seq"], row["heads"], row["head_dim"])
+        return {name: normal(rng, shape, row["dtype"])
+                for name in ("query", "key", "value")}
+    inputs = {}
+    for name, shape in reference.transformer_parameters(row):
+        if name.endswith(".kernel"):
+            inputs[name] = normal(rng, shape, "float32", 0,
+                                  1 / math.sqrt(shape[0]))
+        elif name.endswith(".scale"):
+            inputs[name] = normal(rng, shape, "float32", 1, 0.02)
+        else:
+            inputs[name] = normal(rng, shape, "float32", 0, 0.02)
+    shape = (row["batch"], row["tokens"], row["model_dim"])
+    inputs["x"] = normal(rng, shape, row["dtype"])
+    return inputs
+
+
+def time_calls(call, warmup, repeats):
+    """inner back-to-back calls a sample; median and quartiles in ms."""
+    estimate = float("inf")
+    for _ in range(max(warmup, 1)):
+        start = time.perf_counter()
+        call()
+        estimate = min(estimate, time.perf_counter() - start)
+    inner = int(min(max(0.05 / max(estimate, 1e-9), 1), 200))
+    samples = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        for _ in range(inner):
+            call()
+        samples.append((time.perf_counter() - start) / inner)
+    q1, median, q3 = np.quantile(samples, [0.25, 0.5, 0.75]) * 1e3
+    return {"inner": inner, "median_ms": median, "q1_ms": q1, "q3_ms": q3}
+
+
+def supported(row):
+    return (row.get("suite") == "attention" and row.get("mode") == "fwd" or
+            row.get("suite") == "transformer" and row.get("op") == "forward")
+
+
+def measure(backend, row, options):
+    """A finished row; a failure stays in it."""
+    row = {key: row[key] for key in DESCRIPTIVE if key in row}
+    row["impl"] = backend.impl
+    if row.get("attention", "no_attention") != "no_attention":
+        row["attention"] = backend.impl
+    try:
+        if not supported(row):
+            raise ValueError("expected an attention fwd or transformer forward "
+                             "row; choose others with --filter")
+        inputs = make_inputs(row, options.seed)
+        row["params"] = sum(int(value.size) for name, value in inputs.items()
+                            if name.startswith("layers."))
+        call, read, extra = backend.prepare(row, inputs)
+        row.update(extra)
+        start = time.perf_counter()
+        call()
+        row["first_call_s"] = time.perf_counter() - start
+        row.update(time_calls(call, options.warmup, options.repeats))
+        if row["suite"] == "attention":
+            flops = (4.0 * row["batch"] * row["heads"] * row["seq"]**2 *
+                     row["head_dim"] * (0.5 if row["causal"] else 1.0))
+            row["tflops"] = flops / row["median_ms"] * 1e-9
+        row.update(reference.compare(row, inputs, read()))
+    except Exception as error:  # a row that fails must not end the run
+        row["error"] = "%s: %s" % (type(error).__name__, error)
+    return row
+
+
+def json_line(row):
+    """NaN has no place in JSON: null."""
+    clean = {key: None if isinstance(value, float) and not math.isfinite(value)
+             else value for key, value in row.items()}
+    return json.dumps(clean)
+
+
+def read_rows(path):
+    with open(path) as file:
+        document = json.load(file)
+    return document["results"]
+
+
+def write_results(path, device, runs, rows):
+    document = {"device": device, "config": {"runs": runs}, "results": rows}
+    if path == "-":
+        json.dump(document, sys.stdout, indent=1)
+        print()
+        return
+    temporary = "%s.tmp%d" % (path, os.getpid())
+    with open(temporary, "w") as file:
+        json.dump(document, file, indent=1)
+        file.write("\n")
+    os.replace(temporary, path)
+
+
+def device_entry(threads):
+    model = "cpu"
+    with open("/proc/cpuinfo") as file:
+        for line in file:
+            if line.startswith("model name"):
+                model = line.split(":", 1)[1].strip()
+                break
+    return {"backend": "cpu", "device_kind": model, "threads": threads}
+
+
+def main(make_backend, description):
+    """`make_backend(threads)` imports the framework."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--rows", help="result file whose rows to run, as "
+                        "heddle-bench --list -o FILE writes it")
+    parser.add_argument("--serve", action="store_true",
+                        help="rows as JSON lines on standard input")
+    parser.add_argument("-o", "--output", default="-")
+    parser.add_argument("--threads", type=int, default=0)
+    parser.add_argument("--repeats", type=int, default=7)
+    parser.add_argument("--warmup", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    if bool(options.rows) == options.serve:
+        parser.error("expected one of --rows and --serve")
+    threads = limit_cores(options.threads)
+    backend = make_backend(threads)
+    device = {**device_entry(threads), **backend.version()}
+    if options.serve:
+        print(json.dumps({"device": device}), flush=True)
+        for line in sys.stdin:
+            print(json_line(measure(backend, json.loads(line), options)),
+                  flush=True)
+        return
+    rows = []
+    for row in read_rows(options.rows):
+        print(" ".join("%s=%s" % (key, row[key]) for key in DESCRIPTIVE
+                       if key in row), file=sys.stderr)
+        rows.append(json.loads(json_line(measure(backend, row, options))))
+        if options.output != "-":
+            write_results(options.output, device, [vars(options)], rows)
+    if options.output == "-":
+        write_results("-", device, [vars(options)], rows)
+    sys.exit(any("error" in row for row in rows))
