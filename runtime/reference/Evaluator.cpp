@@ -128,6 +128,17 @@ static TensorValue layerOf(const TensorValue &stacked, int64_t layer) {
   return value;
 }
 
+/// Writes a value as one slice of the leading axis.
+static void setLayer(const TensorValue &value, int64_t layer,
+                     TensorValue &stacked) {
+  for (int64_t i = 0, n = value.numElements(); i < n; ++i) {
+    if (value.isInteger)
+      stacked.integer[layer * n + i] = value.integerAt(i);
+    else
+      stacked.real[layer * n + i] = value.realAt(i);
+  }
+}
+
 LogicalResult Evaluation::evaluateLayerScan(LayerScanOp op, Operands operands,
                                             Values &results) {
   size_t numCarried = op.getCarried().size(),
@@ -144,6 +155,11 @@ LogicalResult Evaluation::evaluateLayerScan(LayerScanOp op, Operands operands,
            << operands.size() << " block arguments, found "
            << body.getNumArguments();
   int64_t numLayers = stacked.front().shape.front();
+  // What each layer yields beyond the carried values is stacked.
+  Values outputs;
+  for (Type type : llvm::drop_begin(op->getResultTypes(), numCarried))
+    outputs.push_back(TensorValue::uninitialized(
+        shapeOf(type), isIntegerElement(elementTypeOf(type))));
   Values state;
   for (TensorValue &value : carried)
     state.push_back(std::move(value));
@@ -155,13 +171,18 @@ LogicalResult Evaluation::evaluateLayerScan(LayerScanOp op, Operands operands,
     llvm::append_range(args, invariant);
     if (failed(evaluateBlock(body, args, yielded)))
       return failure();
-    state = std::move(yielded);
-    if (state.size() != numCarried)
+    if (yielded.size() != op->getNumResults())
       return op.emitError("expected ")
-             << numCarried << " yielded values, one per carried operand, found "
-             << state.size();
+             << op->getNumResults() << " yielded values, one per result, found "
+             << yielded.size();
+    for (auto [value, output] :
+         llvm::zip(ArrayRef(yielded).drop_front(numCarried), outputs))
+      setLayer(value, layer, output);
+    yielded.truncate(numCarried);
+    state = std::move(yielded);
   }
   results = std::move(state);
+  llvm::append_range(results, outputs);
   return success();
 }
 

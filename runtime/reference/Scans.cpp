@@ -78,10 +78,16 @@ LogicalResult evaluateSelectiveScan(SelectiveScanOp op, Operands operands,
                     *resetIds = reader.take(op.getResetIds());
   int64_t batch = u->shape[0], length = u->shape[1], channels = u->shape[2];
   int64_t states = a->shape[1];
-  int64_t groups = bIn->shape.size() == 4 ? bIn->shape[2] : 1;
-  if (groups == 0 || channels % groups != 0)
+  // b and c may have different groups.
+  auto groupsOf = [](const TensorValue *t) {
+    return t->shape.size() == 4 ? t->shape[2] : 1;
+  };
+  int64_t groupsB = groupsOf(bIn), groupsC = groupsOf(cIn);
+  if (groupsB == 0 || groupsC == 0 || channels % groupsB != 0 ||
+      channels % groupsC != 0)
     return op.emitError("expected channels divisible by groups, got ")
-           << channels << " and " << groups;
+           << channels << " channels, " << groupsB << " groups of b and "
+           << groupsC << " groups of c";
   ScanOrder order(length, op.getReverse(), resetIds);
   TensorValue outputs[2];
   TensorValue &y = outputs[0] = TensorValue::uninitialized(u->shape, false);
@@ -91,7 +97,8 @@ LogicalResult evaluateSelectiveScan(SelectiveScanOp op, Operands operands,
               [&](int64_t begin, int64_t end) {
                 for (int64_t task = begin; task < end; ++task) {
                   int64_t b = task / channels, d = task % channels;
-                  int64_t group = d / (channels / groups);
+                  int64_t groupB = d / (channels / groupsB);
+                  int64_t groupC = d / (channels / groupsC);
                   double *h = final.real.get() + task * states;
                   for (int64_t n = 0; n < states; ++n)
                     h[n] = initial ? initial->realAt(task * states + n) : 0.0;
@@ -100,7 +107,10 @@ LogicalResult evaluateSelectiveScan(SelectiveScanOp op, Operands operands,
                     if (order.resets(b, step))
                       std::fill_n(h, states, 0.0);
                     int64_t at = (b * length + t) * channels + d;
-                    int64_t bc = ((b * length + t) * groups + group) * states;
+                    int64_t atB =
+                        ((b * length + t) * groupsB + groupB) * states;
+                    int64_t atC =
+                        ((b * length + t) * groupsC + groupC) * states;
                     double dt = delta->realAt(at);
                     if (deltaBias)
                       dt += deltaBias->realAt(d);
@@ -109,8 +119,8 @@ LogicalResult evaluateSelectiveScan(SelectiveScanOp op, Operands operands,
                     double input = u->realAt(at), sum = 0.0;
                     for (int64_t n = 0; n < states; ++n) {
                       h[n] = std::exp(dt * a->realAt(d * states + n)) * h[n] +
-                             dt * bIn->realAt(bc + n) * input;
-                      sum += cIn->realAt(bc + n) * h[n];
+                             dt * bIn->realAt(atB + n) * input;
+                      sum += cIn->realAt(atC + n) * h[n];
                     }
                     if (skip)
                       sum += skip->realAt(d) * input;

@@ -149,8 +149,9 @@ TEST(LayerScan, layers_read_their_own_parameters_in_order) {
     mlir::Operation *ret = f.getBody().front().getTerminator();
     mlir::OpBuilder b(ret);
     mlir::Location loc = f.getLoc();
-    mlir::OperationState state(loc, LayerScanOp::getOperationName(),
-                               f.getArguments(), {f.getArgument(0).getType()});
+    mlir::OperationState state(
+        loc, LayerScanOp::getOperationName(), f.getArguments(),
+        {f.getArgument(0).getType(), f.getArgument(1).getType()});
     state.addRegion();
     state.getOrAddProperties<LayerScanOp::Properties>().operandSegmentSizes = {
         1, 1, 1};
@@ -164,18 +165,26 @@ TEST(LayerScan, layers_read_their_own_parameters_in_order) {
                                      body->getArgument(2));
     mlir::Value sum =
         arithmetic(b, loc, "arith.addf", product, body->getArgument(1));
-    mlir::OperationState yield(loc, YieldOp::getOperationName(), {sum}, {});
+    mlir::OperationState yield(loc, YieldOp::getOperationName(), {sum, product},
+                               {});
     b.create(yield);
-    ret->setOperand(0, scan->getResult(0));
+    b.setInsertionPoint(ret);
+    // The per-layer outputs come back stacked in the order of the layers.
+    ret->setOperands(scan->getResults());
+    f.setFunctionType(
+        b.getFunctionType(f.getArgumentTypes(), scan->getResultTypes()));
     auto r = module.run(
         {f32({2}, {1, 2}), f32({3, 2}, {1, 2, 3, 4, 5, 6}), f32({2}, {2, 3})});
-    ASSERT_EQ(r.size(), 1u) << module.diagnostics;
-    if (reverse)
+    ASSERT_EQ(r.size(), 2u) << module.diagnostics;
+    if (reverse) {
       expectNear(r[0], {((1 * 2 + 5) * 2 + 3) * 2 + 1.,
                         ((2 * 3 + 6) * 3 + 4) * 3 + 2.});
-    else
+      expectNear(r[1], {34, 120, 14, 36, 2, 6});
+    } else {
       expectNear(r[0], {((1 * 2 + 1) * 2 + 3) * 2 + 5.,
                         ((2 * 3 + 2) * 3 + 4) * 3 + 6.});
+      expectNear(r[1], {2, 6, 6, 24, 18, 84});
+    }
   }
 }
 

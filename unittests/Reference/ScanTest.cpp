@@ -204,6 +204,23 @@ TEST(SelectiveScan, groups_share_b_and_c_over_contiguous_channels) {
   expectNear(r[0], {10, 10, 21, 21});
 }
 
+TEST(SelectiveScan, b_and_c_may_have_different_groups) {
+  auto r =
+      evaluateText(R"(
+    func.func @f(%u: tensor<1x1x4xf32>, %dt: tensor<1x1x4xf32>,
+        %a: tensor<4x1xf32>, %b: tensor<1x1x4x1xf32>, %c: tensor<1x1x1xf32>)
+        -> tensor<1x1x4xf32> {
+      %y = heddle.selective_scan %u, %dt, %a, %b, %c
+        : tensor<1x1x4xf32>, tensor<1x1x4xf32>, tensor<4x1xf32>,
+          tensor<1x1x4x1xf32>, tensor<1x1x1xf32> -> tensor<1x1x4xf32>
+      return %y : tensor<1x1x4xf32>
+    })",
+                   {f32({1, 1, 4}, {1, 1, 1, 1}), f32({1, 1, 4}, {1, 1, 1, 1}),
+                    f32({4, 1}, {-1, -1, -1, -1}),
+                    f32({1, 1, 4, 1}, {2, 3, 4, 5}), f32({1, 1, 1}, {10})});
+  expectNear(r[0], {20, 30, 40, 50});
+}
+
 //===----------------------------------------------------------------------===//
 // ssd
 //===----------------------------------------------------------------------===//
