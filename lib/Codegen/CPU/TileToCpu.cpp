@@ -401,7 +401,19 @@ LogicalResult TileToCpu::emitOp(Operation *op) {
                ? emitLoad(transpose->getResult(0))
                : success();
   }
+  if (auto constant = dyn_cast<arith::ConstantOp>(op);
+      constant && isa<TensorType>(constant.getType())) {
+    emitTable(constant);
+    return success();
+  }
   if (auto extract = dyn_cast<tensor::ExtractOp>(op)) {
+    if (Value table = tables.lookup(extract.getTensor())) {
+      map.map(extract.getResult(),
+              memref::LoadOp::create(b, loc, table,
+                                     scalar(extract.getIndices()[0]))
+                  .getResult());
+      return success();
+    }
     auto whole = extract.getTensor().getDefiningOp<bufferization::ToTensorOp>();
     if (!whole)
       return op->emitOpError("expected an indexed load from an argument");
@@ -427,6 +439,23 @@ LogicalResult TileToCpu::emitOp(Operation *op) {
     return op->emitOpError("is not part of contract T on the CPU");
   b.clone(*op, map);
   return success();
+}
+
+/// A constant table becomes read-only data of the object code.
+void TileToCpu::emitTable(arith::ConstantOp op) {
+  auto type = cast<RankedTensorType>(op.getType());
+  auto memref = MemRefType::get(type.getShape(), type.getElementType());
+  SymbolTable symbols(source->getParentOfType<ModuleOp>());
+  OpBuilder::InsertionGuard guard(b);
+  OpBuilder::InsertPoint here = b.saveInsertionPoint();
+  b.setInsertionPoint(lowered);
+  auto global = memref::GlobalOp::create(
+      b, loc, (source.getName() + "_table").str(), b.getStringAttr("private"),
+      memref, op.getValue(), /*constant=*/true, /*alignment=*/IntegerAttr());
+  symbols.insert(global);
+  b.restoreInsertionPoint(here);
+  tables[op] =
+      memref::GetGlobalOp::create(b, loc, memref, global.getSymName());
 }
 
 LogicalResult TileToCpu::emitFor(scf::ForOp op) {

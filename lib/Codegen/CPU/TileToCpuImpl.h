@@ -18,6 +18,7 @@
 #include "heddle/Codegen/CPU/CpuTarget.h"
 #include "heddle/Dialect/Heddle/IR/Heddle.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -63,6 +64,7 @@ private:
   llvm::LogicalResult inferLayouts();
   llvm::LogicalResult emitBlock(mlir::Block &block);
   llvm::LogicalResult emitOp(mlir::Operation *op);
+  void emitTable(mlir::arith::ConstantOp op);
   llvm::LogicalResult emitFor(mlir::scf::ForOp op);
   void notePending(mlir::tensor::ExtractSliceOp op);
   void notePad(mlir::tensor::PadOp op);
@@ -128,6 +130,7 @@ private:
   mlir::IRMapping map;       // scalars
   llvm::DenseMap<mlir::Value, Buffer> buffers;
   llvm::DenseMap<mlir::Value, PendingLoad> pending;
+  llvm::DenseMap<mlir::Value, mlir::Value> tables; // constant -> global
   llvm::EquivalenceClasses<void *> sameLayout;
   llvm::DenseSet<void *> plainLeaders;
 };

@@ -315,17 +315,20 @@ static func::FuncOp makeKernel(ArrayRef<Operation *> ops, ValueRange inputs,
   return kernel;
 }
 
+/// Operands, and what the regions use from above (hoisted constants).
+static SmallVector<Value> readsOf(Operation *op) {
+  llvm::SetVector<Value> reads(op->operand_begin(), op->operand_end());
+  if (op->getNumRegions())
+    getUsedValuesDefinedAbove(op->getRegions(), reads);
+  return reads.takeVector();
+}
+
 /// Outlines one op with the constants it needs; everything else is an input.
 LogicalResult Fuser::outlineOp(Operation *op, StringRef family) {
   llvm::SetVector<Value> inputs;
   llvm::SetVector<Operation *> ops;
   std::function<void(Operation *)> visit = [&](Operation *o) {
-    llvm::SetVector<Value> reads;
-    for (Value v : o->getOperands())
-      reads.insert(v);
-    if (o->getNumRegions())
-      getUsedValuesDefinedAbove(o->getRegions(), reads);
-    for (Value v : reads) {
+    for (Value v : readsOf(o)) {
       Operation *def = v.getDefiningOp();
       if (def && classify(def) == OpClass::Free) {
         visit(def);
@@ -365,7 +368,7 @@ LogicalResult Fuser::outline(Value root) {
     }
     if (ops.contains(op))
       return;
-    for (Value in : op->getOperands())
+    for (Value in : readsOf(op))
       visit(in);
     ops.insert(op);
   };
