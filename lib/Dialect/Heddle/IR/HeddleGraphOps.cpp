@@ -204,8 +204,8 @@ ParseResult LayerScanOp::parse(OpAsmParser &parser, OperationState &result) {
   Operands operands;
   Properties &properties = result.getOrAddProperties<Properties>();
   // Clauses in this order, each optional; the sizes tell them apart.
-  for (auto [i, keyword] : llvm::enumerate(
-           ArrayRef<StringRef>{"carried", "stacked", "invariant"})) {
+  const StringRef keywords[] = {"carried", "stacked", "invariant"};
+  for (auto [i, keyword] : llvm::enumerate(keywords)) {
     size_t before = operands.size();
     if (succeeded(parser.parseOptionalKeyword(keyword)) &&
         parser.parseAssignmentList(args, operands))
