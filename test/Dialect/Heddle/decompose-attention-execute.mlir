@@ -114,11 +114,27 @@ func.func @order_is_score_region_then_bias() {
   return
 }
 
+// The lowest finite bias masks as -inf does: row 0 sees key 0, row 1 nothing.
+// CHECK: rank = 1 offset = 0 sizes = [2]
+// CHECK-NEXT: [1, 0]
+func.func @lowest_finite_bias_masks() {
+  %q = arith.constant dense<1.0> : tensor<1x2x1x1xf32>
+  %v = arith.constant dense<[[[[1.0]], [[2.0]]]]> : tensor<1x2x1x1xf32>
+  %bias = arith.constant dense<[[[[0.0, 0xFF7FFFFF], [0xFF7FFFFF, 0xFF7FFFFF]]]]> : tensor<1x1x2x2xf32>
+  %o = heddle.attention %q, %v, %v bias(%bias : tensor<1x1x2x2xf32>)
+    : tensor<1x2x1x1xf32>, tensor<1x2x1x1xf32>, tensor<1x2x1x1xf32> -> tensor<1x2x1x1xf32>
+  %c = tensor.collapse_shape %o [[0, 1, 2, 3]] : tensor<1x2x1x1xf32> into tensor<2xf32>
+  %cu = tensor.cast %c : tensor<2xf32> to tensor<*xf32>
+  call @printMemrefF32(%cu) : (tensor<*xf32>) -> ()
+  return
+}
+
 func.func @main() {
   call @more_queries_than_keys_lower_right() : () -> ()
   call @nan_in_a_masked_key_stays_there() : () -> ()
   call @groups_are_contiguous_and_sinks_join_the_denominator() : () -> ()
   call @masks_intersect() : () -> ()
   call @order_is_score_region_then_bias() : () -> ()
+  call @lowest_finite_bias_masks() : () -> ()
   return
 }

@@ -99,8 +99,12 @@ func.func @every_mask_term_becomes_integer_arithmetic(%q: tensor<1x8x2x4xf32>,
 // -----
 
 // CHECK-LABEL: func @sizes_of_one_broadcast
+// CHECK-DAG: %[[LOWEST:.*]] = arith.constant -6.550400e+04 : f16
 // CHECK: linalg.generic {{.*}} ins(%{{.*}}, %{{.*}}, %{{.*}} : tensor<2x4x1x8x8xf32>, tensor<1x1x1x8x8xf16>, tensor<2x4x1x1x8xi1>)
+// A bias above the lowest finite f16 does not mask.
+// CHECK: %[[ABOVE:.*]] = arith.cmpf ugt, %{{.*}}, %[[LOWEST]] : f16
 // CHECK: arith.extf %{{.*}} : f16 to f32
+// CHECK: arith.andi %[[ABOVE]], %{{.*}} : i1
 func.func @sizes_of_one_broadcast(%q: tensor<2x8x4x16xf32>, %bias: tensor<1x1x8x8xf16>,
     %mask: tensor<2x4x1x8xi1>) -> tensor<2x8x4x16xf32> {
   %0 = heddle.attention %q, %q, %q bias(%bias : tensor<1x1x8x8xf16>) mask_tensor(%mask : tensor<2x4x1x8xi1>)

@@ -272,7 +272,7 @@ LogicalResult ValueAndGradOp::verify() {
   for (int64_t i : getWrt()) {
     Type type = getInputs()[i].getType();
     auto tensor = dyn_cast<RankedTensorType>(type);
-    if (!tensor || !isComputeFloat(tensor.getElementType()))
+    if (!tensor || !isDifferentiableFloat(tensor.getElementType()))
       return emitOpError() << "expected argument " << i
                            << " to be a ranked float tensor, as it is in wrt, "
                               "got "
@@ -290,7 +290,7 @@ LogicalResult ValueAndGradOp::verify() {
   /*value_and_grad_c4*/
   Type value = getValue().getType();
   auto tensor = dyn_cast<RankedTensorType>(value);
-  if (!isComputeFloat(getElementTypeOrSelf(value)) ||
+  if (!isDifferentiableFloat(getElementTypeOrSelf(value)) ||
       (isa<ShapedType>(value) && (!tensor || tensor.getRank() != 0)))
     return emitOpError() << "expected a float or a rank-0 float tensor as "
                             "value, got "

@@ -61,6 +61,10 @@ private:
     return v.getType() == type ? v : arith::TruncFOp::create(b, loc, type, v);
   }
   Value filled(ArrayRef<int64_t> shape, double value);
+  static FloatAttr lowestFinite(FloatType type) {
+    return FloatAttr::get(
+        type, APFloat::getLargest(type.getFloatSemantics(), /*Negative=*/true));
+  }
   Value splitHeads(Value v, unsigned axis);
   Value mergeHeads(Value v, unsigned axis);
 
@@ -309,13 +313,20 @@ Value Decomposer::maskedScores(Value products) {
           s = score(s, {position(kBatch), head, position(kRow), position(kKey)},
                     b);
         }
-        if (bias)
-          s = arith::AddFOp::create(b, loc, s, extend(args[bias], b));
         Value visible;
         auto require = [&](Value condition) {
           visible = visible ? arith::AndIOp::create(b, loc, visible, condition)
                             : condition;
         };
+        if (bias) {
+          // Graphs spell masks as -inf or as the lowest finite number. A NaN
+          // is no mask: it is unordered, and counts as above.
+          Value lowest = arith::ConstantOp::create(
+              b, loc, lowestFinite(cast<FloatType>(args[bias].getType())));
+          require(arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UGT,
+                                        args[bias], lowest));
+          s = arith::AddFOp::create(b, loc, s, extend(args[bias], b));
+        }
         // A set without constraints holds everywhere and yields no value.
         if (op.getMaskAttr()) {
           Value i = position(kRow), j = position(kKey);
