@@ -15,6 +15,8 @@ config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = os.path.join(config.heddle_obj_root, "test")
 
 config.environment["FILECHECK_OPTS"] = "--dump-input=fail --enable-var-scope"
+# heddle-run takes all cores by default, and tests run side by side.
+config.environment.setdefault("HEDDLE_THREADS", "2")
 
 config.substitutions.append(("%heddle_src", config.heddle_src_root))
 config.substitutions.append(("%heddle_obj", config.heddle_obj_root))

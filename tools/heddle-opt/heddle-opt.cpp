@@ -1,20 +1,17 @@
 //===- heddle-opt.cpp - runs passes and stages on MLIR --------------------===//
 
-#include "heddle/Dialect/Heddle/IR/Heddle.h"
-#include "heddle/Dialect/Heddle/Transforms/Passes.h"
+#include "heddle/Analysis/Passes.h"
+#include "heddle/Pipelines/Pipelines.h"
 
-#include "mlir/InitAllDialects.h"
-#include "mlir/InitAllExtensions.h"
 #include "mlir/InitAllPasses.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 
 int main(int argc, char **argv) {
   mlir::registerAllPasses();
-  heddle::registerHeddlePasses();
+  heddle::registerTestMaskTilingPass();
+  heddle::registerCompilerPasses();
   mlir::DialectRegistry registry;
-  mlir::registerAllDialects(registry);
-  mlir::registerAllExtensions(registry);
-  registry.insert<heddle::HeddleDialect>();
+  heddle::registerCompilerDialects(registry);
   return mlir::asMainReturnCode(
       mlir::MlirOptMain(argc, argv, "Heddle optimizer driver\n", registry));
 }

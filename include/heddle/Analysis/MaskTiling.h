@@ -15,6 +15,7 @@
 #include "llvm/ADT/SmallVector.h"
 
 #include <cstdint>
+#include <optional>
 
 namespace heddle {
 
@@ -50,6 +51,9 @@ struct MaskTilingOptions {
   double timeCapSeconds = 1.0;
   /// Enumerate at once; for tests.
   bool forceEnumeration = false;
+  /// Analyse symbolically also where the rows of the mask are simple enough to
+  /// be read directly; for tests.
+  bool forceSets = false;
 };
 
 /// Analyses `mask` (null: everything visible). Positions beyond Sq or Sk do not
@@ -58,6 +62,41 @@ struct MaskTilingOptions {
 MaskTiling analyzeMask(MaskAttr mask, int64_t queryLength, int64_t keyLength,
                        int64_t queryTile, int64_t keyTile, mlir::Location loc,
                        const MaskTilingOptions &options = {});
+
+/// clamp((coefficient * t + offset) floordiv divisor, lower, upper) of a tile
+/// number t; divisor > 0.
+struct AffineTileBound {
+  int64_t coefficient = 0;
+  int64_t offset = 0;
+  int64_t divisor = 1;
+  int64_t lower = 0;
+  int64_t upper = 0;
+  int64_t at(int64_t t) const;
+};
+
+/// Loop bounds, in tiles of the other axis, of tile t:
+///
+///   vb = begin(t), ve = max(end(t), vb)                      visible
+///   fb = clamp(fullBegin(t), vb, ve), fe = clamp(fullEnd(t), fb, ve)  full
+///
+/// [vb, fb) and [fe, ve) are partial, [fb, fe) is full, all else is empty. Any
+/// of the three may be empty.
+struct AffineTileBounds {
+  AffineTileBound begin, end, fullBegin, fullEnd;
+  /// The intervals of tile t that the bounds stand for.
+  TileIntervals at(int64_t t) const;
+  /// Whether some tile in [0, numTiles) has a partial run before (after) its
+  /// full one. A run of a tile without full ones counts as after.
+  bool hasLeadingPartial(int64_t numTiles) const;
+  bool hasTrailingPartial(int64_t numTiles) const;
+};
+
+/// Finds bounds that reproduce `tiles` (perQueryTile or perKeyTile of a
+/// MaskTiling) exactly, or returns nullopt: where a tile has a hole or two full
+/// runs, or where a bound is no clamped line. Slopes found are the simplest
+/// fractions that fit.
+std::optional<AffineTileBounds>
+findAffineBounds(llvm::ArrayRef<TileIntervals> tiles);
 
 } // namespace heddle
 

@@ -1,13 +1,15 @@
 //===- Evaluator.h - the reference device -----------------------*- C++ -*-===//
 //
 // Evaluates a contract M function op by op with naive loops in f64. It shares
-// no lowering code with the compiler: it is what results are judged by.
+// no lowering code with the compiler: it is what results are judged by. See
+// docs/reference-device.md for the ops and the conventions.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef HEDDLE_REFERENCE_EVALUATOR_H
 #define HEDDLE_REFERENCE_EVALUATOR_H
 
+#include "heddle/Dialect/Heddle/IR/Heddle.h"
 #include "heddle/Runtime/DType.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -18,8 +20,9 @@ namespace heddle {
 /// How the reference device rounds.
 enum class ReferenceMode {
   Exact,    // every value in f64, nothing rounded (inputs are as given)
-  Declared, // rounds at every truncf, and P and dS of attention to the input
-            // dtype (to TF32 products where precision = tf32)
+  Declared, // rounds at every truncf and wherever a 16-bit tensor is stored,
+            // and P of attention to the input dtype (q, k, P and v to TF32
+            // where precision = tf32); values of f32 stay in f64
 };
 
 /// Options of an evaluation.
@@ -43,11 +46,24 @@ struct ReferenceTensor {
 };
 
 /// Evaluates `function` on `inputs` (one per argument). Emits an error at the
-/// op and fails on an op outside contract M or on inputs of another type.
+/// op and fails on inputs of another number or type. Ops outside contract M are
+/// listed all at once, in one error at the function with a note per op, before
+/// anything is evaluated.
 llvm::LogicalResult evaluate(mlir::func::FuncOp function,
                              llvm::ArrayRef<HostTensor> inputs,
                              const ReferenceOptions &options,
                              llvm::SmallVectorImpl<ReferenceTensor> &results);
+
+/// Evaluates the query rows `rows` of `op` for every batch and head. `inputs`
+/// are the operands of `op` in order; `outputs` receives the result and, where
+/// the op has one, the lse, with the query axis cut down to `rows`. Fails with
+/// an error at `op` on inputs of another type and on rows beyond Sq. A score
+/// region must not use tensors from outside.
+llvm::LogicalResult
+evaluateAttentionRows(AttentionOp op, llvm::ArrayRef<HostTensor> inputs,
+                      llvm::ArrayRef<int64_t> rows,
+                      const ReferenceOptions &options,
+                      llvm::SmallVectorImpl<ReferenceTensor> &outputs);
 
 } // namespace heddle
 

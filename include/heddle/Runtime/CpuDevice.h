@@ -35,10 +35,14 @@ public:
   /// Runs the command list. `args` and `results` hold one pointer per argument
   /// and result; unused arguments may be null. Buffers must be 64-byte aligned
   /// or are treated as unaligned-safe by the kernels (element alignment is
-  /// enough).
+  /// enough). A result with an `alias` takes the pointer of that argument. Null
+  /// pointers for used values are errors. Calls from several threads wait for
+  /// each other.
   Status run(void *const *args, void *const *results);
 
   int threads() const;
+  /// The function that was loaded; its `object` and `constants` are empty, they
+  /// live on in loaded form.
   const Function &function() const;
 
 private:
@@ -53,6 +57,9 @@ std::string cpuName();
 int cpuThreads();
 /// Whether this CPU has a feature by LLVM's name ("avx512f").
 bool cpuHasFeature(const std::string &feature);
+/// Bytes that this process may still allocate without swapping: the smallest of
+/// what the machine has available and what its control groups leave.
+int64_t availableMemory();
 
 } // namespace heddle
 

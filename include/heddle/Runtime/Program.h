@@ -102,6 +102,9 @@ struct NamedTensorType {
   TensorType type;
   bool used = true;   // arguments: read by the program
   bool donated = false;
+  /// Results: the donated argument whose memory this result takes (the caller
+  /// passes the same pointer for both), or -1 for a buffer of its own.
+  int32_t alias = -1;
 };
 
 /// One specialisation of a function.
@@ -140,6 +143,24 @@ struct [[nodiscard]] Status {
   bool ok() const { return message.empty(); }
   explicit operator bool() const { return ok(); }
 };
+
+/// "main(x: float32[8,256], float32[256]) -> (float32[8])".
+std::string signatureOf(const Function &function);
+
+/// The function called `name` (empty: any) that takes arguments of the given
+/// types (null: any); fails if there is none or more than one and lists what
+/// the program holds.
+Status selectFunction(const Program &program, const std::string &name,
+                      const std::vector<TensorType> *arguments,
+                      const Function *&function);
+
+/// Checks that a function can be run without touching memory outside its plan:
+/// kernel, argument and result numbers, every buffer within its space over all
+/// iterations of the repeats around it, sizes and counts without overflow, no
+/// write to constants or to arguments that are not donated. Names the first
+/// command that breaks a rule ("function 'main': command 3: ...").
+Status verifyFunction(const Function &function);
+Status verifyProgram(const Program &program);
 
 /// Serialises to / from the .heddle format (docs/bundle.md): magic, version,
 /// sections, checksum. Reading checks everything it uses and never crashes on

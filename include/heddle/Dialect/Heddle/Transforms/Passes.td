@@ -28,4 +28,63 @@ def DecomposeAttentionPass : Pass<"heddle-decompose-attention"> {
   ];
 }
 
+def InlineRegionsPass : Pass<"heddle-inline-regions", "::mlir::func::FuncOp"> {
+  let summary = "inlines checkpoints, drops names and unrolls layer scans";
+  let description = [{
+    Forward programs need no remat annotation: `heddle.checkpoint` is replaced by
+    its body, `heddle.name` by its operand, and `heddle.layer_scan` by L copies
+    of its body on slices of the stacked operands.
+  }];
+  let dependentDialects = ["::mlir::tensor::TensorDialect"];
+}
+
+def FuseKernelsPass : Pass<"heddle-fuse-kernels", "::mlir::ModuleOp"> {
+  let summary = "groups graph ops into kernels and outlines them (towards contract K)";
+  let description = [{
+    Decides which values are kept in memory; every kept value becomes the result
+    of one kernel, which recomputes the cheap ops between it and other kept
+    values. Kernels are outlined as private functions, equal ones are merged,
+    and the entry function becomes a list of `heddle.launch`.
+  }];
+  let options = [
+    Option<"lanes", "lanes", "int64_t", "32", "rows of a panel on the target">,
+    Option<"threads", "threads", "int64_t", "2", "workers that a grid should feed">
+  ];
+  let dependentDialects = [
+    "::mlir::func::FuncDialect", "::mlir::arith::ArithDialect",
+    "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect",
+    "::heddle::HeddleDialect"
+  ];
+}
+
+def PlanMemoryPass : Pass<"heddle-plan-memory", "::mlir::ModuleOp"> {
+  let summary = "gives every kept value a place in memory (contract K)";
+  let description = [{
+    Values that die where a kernel may write over them share the buffer of the
+    kernel's result; a value that is returned lives in the result's buffer; the
+    rest gets offsets in one arena, by several greedy orders of which the best
+    is kept. The entry function then takes arguments, results, arena and
+    constants as buffers, and kernels write into buffers. Attributes
+    `heddle.arena_bytes`, `heddle.max_live_bytes` and `heddle.alias` on the
+    function report the plan.
+  }];
+  let dependentDialects = [
+    "::mlir::func::FuncDialect", "::mlir::arith::ArithDialect",
+    "::mlir::bufferization::BufferizationDialect",
+    "::mlir::memref::MemRefDialect", "::heddle::HeddleDialect"
+  ];
+}
+
+def VerifyModelPass : Pass<"heddle-verify-model", "::mlir::ModuleOp"> {
+  let summary = "checks contract M and lists everything that breaks it";
+  let options = [
+    Option<"target", "target", "std::string", "\"\"",
+           "also refuse what this target cannot run yet (cpu)">
+  ];
+}
+
+def VerifyKernelsPass : Pass<"heddle-verify-kernels", "::mlir::ModuleOp"> {
+  let summary = "checks contract K: only launches, copies and buffer views";
+}
+
 #endif // HEDDLE_TRANSFORMS_PASSES_TD

@@ -1,0 +1,29 @@
+//===- VectorMath.h - vector expansions of math functions -------*- C++ -*-===//
+//
+// f32 functions on vectors of any length, built from adds, multiplies and
+// selects, without a library call and without fast-math flags. NaN in gives NaN
+// out. Bounds were measured over all floats of the stated range by
+// unittests/Codegen/VectorMathTest.cpp.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef HEDDLE_CODEGEN_CPU_VECTORMATH_H
+#define HEDDLE_CODEGEN_CPU_VECTORMATH_H
+
+#include "mlir/IR/Builders.h"
+
+namespace heddle {
+
+/// 2^x. Relative error at most 2 ulp for results that are normal numbers;
+/// smaller results are 0, larger than the largest float inf.
+mlir::Value emitExp2(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x);
+/// e^x. Relative error at most 3 ulp for |x| <= 87; 0 and inf beyond as exp2.
+mlir::Value emitExp(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x);
+/// tanh(x). Relative error at most 5 ulp.
+mlir::Value emitTanh(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x);
+/// erf(x). Absolute error at most 3e-7.
+mlir::Value emitErf(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x);
+
+} // namespace heddle
+
+#endif // HEDDLE_CODEGEN_CPU_VECTORMATH_H

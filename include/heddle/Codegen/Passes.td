@@ -1,0 +1,70 @@
+//===- Passes.td - tile programs and CPU code -----------------------------===//
+
+#ifndef HEDDLE_CODEGEN_PASSES_TD
+#define HEDDLE_CODEGEN_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def BuildTilesPass : Pass<"heddle-build-tiles", "::mlir::ModuleOp"> {
+  let summary = "replaces kernel bodies by tile programs (contract T)";
+  let description = [{
+    One builder per kernel family emits an scf.forall over the grid whose body
+    works on static tiles. Kernels of the family `loops` become linalg on
+    buffers instead: one op that no builder tiles.
+  }];
+  let options = [
+    Option<"lanes", "lanes", "int64_t", "32", "rows of a panel on the target">,
+    Option<"threads", "threads", "int64_t", "2", "workers that a grid should feed">
+  ];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::bufferization::BufferizationDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"
+  ];
+}
+
+def VerifyTilesPass : Pass<"heddle-verify-tiles", "::mlir::ModuleOp"> {
+  let summary = "checks contract T: the closed op list of tile programs";
+}
+
+def ConvertTileToCpuPass : Pass<"convert-tile-to-cpu", "::mlir::ModuleOp"> {
+  let summary = "lowers tile programs to vector loops of a CPU";
+  let description = [{
+    Kernels become functions of their buffers, a block number and a scratch
+    buffer; entry functions, whose commands run elsewhere, are dropped.
+  }];
+  let options = [
+    Option<"cpu", "cpu", "std::string", "\"native\"",
+           "native, x86-64-v3 or x86-64-v4">
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
+    "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"
+  ];
+}
+
+def AddKernelEntriesPass : Pass<"heddle-add-kernel-entries", "::mlir::ModuleOp"> {
+  let summary = "gives each CPU kernel the runtime's calling convention";
+  let description = [{
+    Wraps `llvm.func @k(ptr..., i64, ptr)` in
+    `void k(void *const *args, int64_t block, void *scratch)` and makes the
+    wrapped function internal.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
+def ExpandVectorMathPass : Pass<"heddle-expand-vector-math"> {
+  let summary = "expands math functions on vectors into arithmetic";
+  let description = [{
+    Uses MLIR's polynomial approximations for what convert-tile-to-cpu leaves
+    (log, sin, cos, ...); functions that have none become calls of libm.
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+    "::mlir::vector::VectorDialect"
+  ];
+}
+
+#endif // HEDDLE_CODEGEN_PASSES_TD

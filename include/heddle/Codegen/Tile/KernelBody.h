@@ -1,0 +1,42 @@
+//===- KernelBody.h - reading the body of a kernel --------------*- C++ -*-===//
+//
+// Between planning and tiling a kernel is a function on buffers whose body
+// still holds graph ops: bufferization.to_tensor of each input, the ops, and
+// bufferization.materialize_in_destination into each output.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef HEDDLE_CODEGEN_TILE_KERNELBODY_H
+#define HEDDLE_CODEGEN_TILE_KERNELBODY_H
+
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace heddle {
+
+/// Attribute names on kernels.
+constexpr llvm::StringLiteral kKernelFamily = "heddle.family";
+constexpr llvm::StringLiteral kKernelInPlace = "heddle.in_place";
+constexpr llvm::StringLiteral kKernelTile = "heddle.tile";
+
+/// The buffer a graph value of a kernel is read from, or null.
+inline mlir::Value bufferOf(mlir::Value tensor) {
+  if (!tensor)
+    return {};
+  auto read = tensor.getDefiningOp<mlir::bufferization::ToTensorOp>();
+  return read ? read.getBuffer() : mlir::Value();
+}
+
+/// The buffer a graph value of a kernel is written to, or null.
+inline mlir::Value destinationOf(mlir::Value tensor) {
+  for (mlir::Operation *user : tensor.getUsers())
+    if (auto write =
+            llvm::dyn_cast<mlir::bufferization::MaterializeInDestinationOp>(
+                user))
+      return write.getDest();
+  return {};
+}
+
+} // namespace heddle
+
+#endif // HEDDLE_CODEGEN_TILE_KERNELBODY_H

@@ -1,0 +1,62 @@
+//===- RowsAnalysis.h - what can be made row by row -------------*- C++ -*-===//
+//
+// Shared by fusion (which ops may go into one kernel, which input a kernel may
+// write over) and the rows tile builder (which axes become rows and columns).
+// Pure functions on graph ops.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef HEDDLE_CODEGEN_TILE_ROWSANALYSIS_H
+#define HEDDLE_CODEGEN_TILE_ROWSANALYSIS_H
+
+#include "heddle/Codegen/Tile/TileBuilder.h"
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+
+#include <optional>
+
+namespace heddle {
+
+/// Loop numbers of a contraction out[.., m, .., n] += left[.., m, k] *
+/// right[k, n]; further parallel loops are batch axes or leading rows.
+struct RowsContraction {
+  unsigned m, n, k;
+};
+
+/// Matches linalg.generic with a multiply-add body (extensions allowed), one
+/// reduction loop, one loop that only the right operand and the result have,
+/// and the left operand first.
+std::optional<RowsContraction> matchRowsContraction(mlir::linalg::GenericOp op);
+bool isRowsContraction(mlir::linalg::GenericOp op);
+
+/// A generic with one result, projected-permutation maps, an elementwise body
+/// without index access, and no reduction or one reduction loop.
+bool isRowsGeneric(mlir::linalg::GenericOp op);
+
+/// Whether a contraction / a row reduction lies between v and the kernel's
+/// inputs.
+bool hasContraction(mlir::Value v);
+bool hasReductionOver(mlir::Value v);
+
+/// Axes of the result that become rows and columns (-1: none) and tile sizes.
+struct RowsShape {
+  int64_t row = -1, col = -1;
+  int64_t rowTile = 1, colTile = 1;
+  int64_t depthTile = 256;  // of a contraction's reduction axis
+  int64_t hiddenTile = 128; // of the hidden axis between two contractions
+  bool colsInside = false;  // one block makes all columns of its rows
+};
+
+/// Chooses for a kernel with result `root`; nullopt where some op cannot be
+/// tiled. Values for which `isInput` holds end the walk; by default those that
+/// are read from buffers or are block arguments.
+std::optional<RowsShape> chooseRowsShape(mlir::Value root,
+                                         const TileTarget &target);
+
+/// Whether a kernel with result `root` may write over `input`, a value that it
+/// reads: each block must read of it only what that block writes.
+bool mayWriteOver(mlir::Value root, mlir::Value input, const TileTarget &target);
+
+} // namespace heddle
+
+#endif // HEDDLE_CODEGEN_TILE_ROWSANALYSIS_H

@@ -1,0 +1,147 @@
+//===- VectorMath.cpp - vector expansions of math functions ---------------===//
+
+#include "heddle/Codegen/CPU/VectorMath.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+
+namespace {
+/// Short spellings for f32 vector arithmetic.
+struct Emit {
+  OpBuilder &b;
+  Location loc;
+  VectorType type; // of f32
+
+  Emit(OpBuilder &b, Location loc, Value like)
+      : b(b), loc(loc), type(cast<VectorType>(like.getType())) {}
+
+  Value splat(double v) {
+    return arith::ConstantOp::create(
+        b, loc,
+        DenseElementsAttr::get(type, b.getF32FloatAttr(v).getValue()));
+  }
+  VectorType intType() { return type.clone(b.getI32Type()); }
+  Value splatInt(int32_t v) {
+    return arith::ConstantOp::create(
+        b, loc, DenseElementsAttr::get(intType(), b.getI32IntegerAttr(v)));
+  }
+  Value add(Value x, Value y) { return arith::AddFOp::create(b, loc, x, y); }
+  Value sub(Value x, Value y) { return arith::SubFOp::create(b, loc, x, y); }
+  Value mul(Value x, Value y) { return arith::MulFOp::create(b, loc, x, y); }
+  Value div(Value x, Value y) { return arith::DivFOp::create(b, loc, x, y); }
+  Value fma(Value x, Value y, Value z) {
+    return math::FmaOp::create(b, loc, x, y, z);
+  }
+  Value select(arith::CmpFPredicate p, Value x, Value y, Value t, Value f) {
+    return arith::SelectOp::create(b, loc,
+                                   arith::CmpFOp::create(b, loc, p, x, y), t, f);
+  }
+  /// min and max that keep a NaN in x.
+  Value min(Value x, Value y) {
+    return select(arith::CmpFPredicate::OGT, x, y, y, x);
+  }
+  Value max(Value x, Value y) {
+    return select(arith::CmpFPredicate::OLT, x, y, y, x);
+  }
+  /// Horner's scheme; coefficients from the highest power down.
+  Value polynomial(Value x, ArrayRef<double> coefficients) {
+    Value r = splat(coefficients.front());
+    for (double c : coefficients.drop_front())
+      r = fma(r, x, splat(c));
+    return r;
+  }
+  Value abs(Value x) { return math::AbsFOp::create(b, loc, x); }
+};
+
+/// 2^f for |f| <= 0.5: minimax for the relative error, degree 6, found by
+/// Remez exchange in double precision (relative error 1.9e-9 before rounding).
+constexpr double kExp2Poly[] = {
+    0.0001534581199939248, 0.0013399931219159793, 0.009618488957129464,
+    0.05550328776965717,   0.24022646890634042,   0.6931472057372671,
+    1.0000000005541663};
+/// Adding this rounds a float below 2^22 to an integer, which then stands in
+/// the low mantissa bits.
+constexpr double kRound = 12582912.0; // 1.5 * 2^23
+} // namespace
+
+/// f = x - n is exact for |x| < 2^22, so 2^x = 2^n * 2^f. n goes into the
+/// exponent in two halves so that results near the ends of the range keep the
+/// whole exponent span.
+static Value scaleByPowerOfTwo(Emit &e, Value p, Value rounded) {
+  Value bits = arith::BitcastOp::create(e.b, e.loc, e.intType(), rounded);
+  Value shift = e.splatInt(23);
+  Value exponent = arith::ShLIOp::create(e.b, e.loc, bits, shift);
+  Value one = e.splatInt(0x3f800000);
+  Value factor = arith::BitcastOp::create(
+      e.b, e.loc, e.type,
+      arith::AddIOp::create(e.b, e.loc, exponent, one).getResult());
+  return e.mul(p, factor);
+}
+
+Value heddle::emitExp2(OpBuilder &b, Location loc, Value x) {
+  Emit e(b, loc, x);
+  // 2^-127 has exponent field 0, so the factor is exactly 0; 2^128 has the
+  // field of infinity.
+  x = e.max(e.min(x, e.splat(128.0)), e.splat(-127.0));
+  Value rounded = e.add(x, e.splat(kRound));
+  Value n = e.sub(rounded, e.splat(kRound));
+  Value f = e.sub(x, n);
+  return scaleByPowerOfTwo(e, e.polynomial(f, kExp2Poly), rounded);
+}
+
+Value heddle::emitExp(OpBuilder &b, Location loc, Value x) {
+  Emit e(b, loc, x);
+  constexpr double kLog2e = 1.4426950408889634;
+  // ln 2 in two parts; n * kHigh is exact for |n| <= 256.
+  constexpr double kHigh = 0.693359375, kLow = -2.12194440054690583e-4;
+  x = e.max(e.min(x, e.splat(88.8)), e.splat(-88.1));
+  Value rounded = e.fma(x, e.splat(kLog2e), e.splat(kRound));
+  Value n = e.sub(rounded, e.splat(kRound));
+  Value r = e.fma(n, e.splat(-kHigh), x);
+  r = e.fma(n, e.splat(-kLow), r);
+  // The reduced argument is scaled once more to share the 2^f polynomial; its
+  // rounding is relative to a number below 0.5.
+  Value f = e.mul(r, e.splat(kLog2e));
+  return scaleByPowerOfTwo(e, e.polynomial(f, kExp2Poly), rounded);
+}
+
+Value heddle::emitTanh(OpBuilder &b, Location loc, Value x) {
+  Emit e(b, loc, x);
+  Value magnitude = e.abs(x);
+  // Beyond 9.1 the result rounds to 1.
+  Value a = e.min(magnitude, e.splat(9.1));
+  // Large: 1 - 2 / (exp(2a) + 1). Small: a + a^3 q(a^2), q minimax on
+  // [0, 0.625^2].
+  Value t = emitExp(b, loc, e.add(a, a));
+  Value large = e.sub(e.splat(1.0),
+                      e.div(e.splat(2.0), e.add(t, e.splat(1.0))));
+  Value a2 = e.mul(a, a);
+  Value q = e.polynomial(a2, {-0.006113234239203288, 0.021010118717883,
+                              -0.05385408059446154, 0.13332794663260417,
+                              -0.3333332925287317});
+  Value small = e.fma(e.mul(a2, a), q, a);
+  Value r = e.select(arith::CmpFPredicate::ULT, a, e.splat(0.625), small, large);
+  return math::CopySignOp::create(b, loc, r, x);
+}
+
+Value heddle::emitErf(OpBuilder &b, Location loc, Value x) {
+  Emit e(b, loc, x);
+  // Abramowitz and Stegun 7.1.26 form, 1 - (a1 t + ... + a5 t^5) exp(-x^2).
+  Value a = e.min(e.abs(x), e.splat(6.0));
+  Value t = e.div(e.splat(1.0), e.fma(a, e.splat(0.3275911), e.splat(1.0)));
+  Value p = e.polynomial(t, {1.061405429, -1.453152027, 1.421413741,
+                             -0.284496736, 0.254829592});
+  Value decay = emitExp(b, loc, e.sub(e.splat(0.0), e.mul(a, a)));
+  Value large = e.sub(e.splat(1.0), e.mul(e.mul(p, t), decay));
+  // Near 0 the difference cancels: minimax polynomial of erf(a)/a in a^2.
+  Value a2 = e.mul(a, a);
+  Value s = e.polynomial(a2, {0.004717990096889104, -0.026757184281808934,
+                              0.11282822810067361, -0.3761260857285113,
+                              1.1283791655673454});
+  Value small = e.mul(a, s);
+  Value r = e.select(arith::CmpFPredicate::ULT, a, e.splat(0.5), small, large);
+  return math::CopySignOp::create(b, loc, r, x);
+}

@@ -1,0 +1,585 @@
+//===- AttentionTile.cpp - the tile program of attention ------------------===//
+//
+// Online softmax (Milakov and Gimelshein, arXiv:1805.02867; tiled as in
+// FlashAttention, arXiv:2205.14135): per query tile the running maximum m, the
+// running sum l and the unnormalised output acc are carried over key tiles.
+// Scores are kept in the log2 domain so that exp2 needs no multiplication.
+//
+// Key tiles come in two loops: one over tiles that the mask leaves whole, with
+// no mask code, one over mixed tiles. Empty tiles are in neither. In mixed
+// tiles an absent pair has score -inf and weight -1, and the second product
+// skips negative weights, so that no value row behind a mask is ever touched.
+//
+//===----------------------------------------------------------------------===//
+
+#include "heddle/Analysis/MaskTiling.h"
+#include "heddle/Codegen/Tile/KernelBody.h"
+#include "heddle/Codegen/Tile/TileBuilder.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Affine/Utils.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/IRMapping.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <cmath>
+#include <limits>
+
+using namespace mlir;
+using namespace heddle;
+
+static constexpr double kInf = std::numeric_limits<double>::infinity();
+static constexpr double kLog2e = 1.4426950408889634;
+
+namespace {
+struct Carried {
+  Value m, l, acc;
+  SmallVector<Value> all() const { return {m, l, acc}; }
+};
+
+class AttentionBuilder {
+public:
+  AttentionBuilder(AttentionOp op, const TileTarget &target, OpBuilder &b)
+      : op(op), target(target), t(b, op.getLoc()), b(b), loc(op.getLoc()) {}
+
+  LogicalResult build();
+
+private:
+  void chooseTiles();
+  AxisRange head(Value h, int64_t heads) { return AxisRange::point(h, heads); }
+  SmallVector<AxisRange> ranges(Value batch, Value h, int64_t heads,
+                                AxisRange seq, AxisRange dim);
+  Carried keyLoop(TileKind kind, Carried state);
+  Carried keyTile(Value keyTile, bool mixed, Carried state);
+  Value scores(Value keyOffset, Value keys, bool mixed);
+  Value visible(OpBuilder &nb, Location l, Value i, Value j);
+  Value maskTerm(OpBuilder &nb, Location l, MaskAttr mask, Value i, Value j);
+  void finish(Carried state);
+
+  AttentionOp op;
+  TileTarget target;
+  TileBuilder t;
+  OpBuilder &b;
+  Location loc;
+  int64_t queryTile = 0, keyTileSize = 0, numQueryTiles = 0;
+  MaskTiling tiling;
+  bool dynamicMask = false; // depends on operands: no tile is known to be full
+  bool foldLog2 = true;     // log2(e) sits in the query tile's scale
+  Value batch, headIndex, keyHead, queryTileIndex, queryOffset;
+  Value query; // scaled tile
+};
+} // namespace
+
+/// Rows of query tiles that the grid computes for nothing cost time, and so
+/// does packing keys for few rows.
+void AttentionBuilder::chooseTiles() {
+  int64_t sq = op.getQueryLength(), sk = op.getKeyLength();
+  int64_t lanes = target.lanes;
+  double best = kInf;
+  int64_t largest = op.getMask() ? 128 : 192;
+  for (int64_t rows = lanes; rows <= std::max(largest, lanes); rows += lanes) {
+    int64_t tiles = llvm::divideCeil(sq, rows);
+    double cost = static_cast<double>(tiles * rows) * (1.0 + 12.0 / rows);
+    if (cost < best - 1e-9) {
+      best = cost;
+      queryTile = rows;
+    }
+  }
+  int64_t tiles = llvm::divideCeil(sk, int64_t(256));
+  keyTileSize = llvm::divideCeil(sk, tiles);
+  // An exact divisor nearby saves the ragged tile.
+  for (int64_t size = 288; size >= 160; --size)
+    if (sk > 288 && sk % size == 0) {
+      keyTileSize = size;
+      break;
+    }
+  numQueryTiles = llvm::divideCeil(sq, queryTile);
+}
+
+SmallVector<AxisRange> AttentionBuilder::ranges(Value batchIndex, Value h,
+                                                int64_t heads, AxisRange seq,
+                                                AxisRange dim) {
+  AxisRange bt = AxisRange::point(batchIndex, op.getBatch());
+  if (op.getLayout() == AttentionLayout::BSHD)
+    return {bt, seq, head(h, heads), dim};
+  return {bt, head(h, heads), seq, dim};
+}
+
+LogicalResult AttentionBuilder::build() {
+  chooseTiles();
+  tiling = analyzeMask(op.getMaskAttr(), op.getQueryLength(), op.getKeyLength(),
+                       queryTile, keyTileSize, loc);
+  dynamicMask = op.getQuerySegments() || op.getKeyLengths() ||
+                op.getMaskTensor() || op.getBias();
+  foldLog2 = op.getScore().empty() && !op.getBias();
+  int64_t heads = op.getQueryHeads(), group = heads / op.getKeyHeads();
+
+  SmallVector<OpFoldResult> grid{b.getIndexAttr(op.getBatch()),
+                                 b.getIndexAttr(heads),
+                                 b.getIndexAttr(numQueryTiles)};
+  auto forall = scf::ForallOp::create(b, loc, grid, ValueRange{}, std::nullopt);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(forall.getTerminator());
+  batch = forall.getInductionVar(0);
+  headIndex = forall.getInductionVar(1);
+  queryTileIndex = forall.getInductionVar(2);
+  keyHead = group == 1
+                ? headIndex
+                : arith::DivUIOp::create(b, loc, headIndex, t.index(group));
+  queryOffset = t.mulAdd(queryTileIndex, queryTile);
+
+  int64_t dqk = op.getQueryHeadDim(), dv = op.getValueHeadDim();
+  Value raw =
+      t.load(bufferOf(op.getQuery()),
+             ranges(batch, headIndex, heads,
+                    AxisRange::tile(queryOffset, queryTile, op.getQueryLength()),
+                    AxisRange::tile({}, dqk, dqk)));
+  double scale = op.getEffectiveScale() * (foldLog2 ? kLog2e : 1.0);
+  Type f32 = b.getF32Type();
+  query = t.elementwise(
+      {raw}, {{0, 1}}, {queryTile, dqk}, f32,
+      [&](OpBuilder &nb, ValueRange args) -> Value {
+        Value x = args[0];
+        if (x.getType() != f32)
+          x = arith::ExtFOp::create(nb, loc, f32, x);
+        Value s = arith::ConstantOp::create(nb, loc,
+                                            nb.getFloatAttr(f32, scale));
+        return arith::MulFOp::create(nb, loc, x, s);
+      });
+
+  Carried state;
+  if (op.getSinks()) {
+    // The sink joins the softmax as one more logit that has no value.
+    Value sink =
+        t.load(bufferOf(op.getSinks()), {AxisRange::point(headIndex, heads)});
+    state.m = t.elementwise(
+        {sink}, {{}}, {queryTile}, f32,
+        [&](OpBuilder &nb, ValueRange args) -> Value {
+          Value c = arith::ConstantOp::create(nb, loc,
+                                              nb.getFloatAttr(f32, kLog2e));
+          return arith::MulFOp::create(nb, loc, args[0], c);
+        });
+    state.l = t.fill({queryTile}, f32, 1.0);
+  } else {
+    state.m = t.fill({queryTile}, f32, -kInf);
+    state.l = t.fill({queryTile}, f32, 0.0);
+  }
+  state.acc = t.fill({queryTile, dv}, f32, 0.0);
+  state = keyLoop(TileKind::Full, state);
+  state = keyLoop(TileKind::Partial, state);
+  finish(state);
+  op->getParentOfType<func::FuncOp>()->setAttr(
+      kKernelTile,
+      b.getStringAttr("q" + Twine(queryTile) + "_k" + Twine(keyTileSize)));
+  return success();
+}
+
+/// Loops over the key tiles of one kind: from a table of intervals per query
+/// tile, or over plain bounds where those are the same for all query tiles.
+Carried AttentionBuilder::keyLoop(TileKind kind, Carried state) {
+  int64_t numKeyTiles = llvm::divideCeil(op.getKeyLength(), keyTileSize);
+  bool ragged = op.getKeyLength() % keyTileSize != 0;
+  // Intervals of this kind; a ragged last tile is mixed, because its absent
+  // keys need the mask, and so is every tile under a mask of operands.
+  SmallVector<SmallVector<std::pair<int64_t, int64_t>>> perTile;
+  size_t most = 0;
+  for (const TileIntervals &intervals : tiling.perQueryTile) {
+    auto &mine = perTile.emplace_back();
+    auto append = [&](int64_t begin, int64_t end) {
+      if (begin >= end)
+        return;
+      if (!mine.empty() && mine.back().second == begin)
+        mine.back().second = end;
+      else
+        mine.push_back({begin, end});
+    };
+    for (const TileInterval &i : intervals) {
+      bool full = i.kind == TileKind::Full && !dynamicMask;
+      int64_t split = full && ragged ? std::min(i.end, numKeyTiles - 1) : i.end;
+      if (full == (kind == TileKind::Full))
+        append(i.begin, split);
+      if (kind == TileKind::Partial && full)
+        append(std::max(split, i.begin), i.end);
+    }
+    most = std::max(most, mine.size());
+  }
+  if (most == 0)
+    return state;
+
+  auto overTiles = [&](Value begin, Value end, Carried from) {
+    auto loop = scf::ForOp::create(b, loc, begin, end, t.index(1), from.all());
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToEnd(loop.getBody());
+    Carried inner{loop.getRegionIterArg(0), loop.getRegionIterArg(1),
+                  loop.getRegionIterArg(2)};
+    inner = keyTile(loop.getInductionVar(), kind == TileKind::Partial, inner);
+    scf::YieldOp::create(b, loc, inner.all());
+    return Carried{loop.getResult(0), loop.getResult(1), loop.getResult(2)};
+  };
+
+  bool uniform = llvm::all_equal(perTile);
+  if (uniform) {
+    for (auto [begin, end] : perTile.front())
+      state = overTiles(t.index(begin), t.index(end), state);
+    return state;
+  }
+  SmallVector<int64_t> table;
+  for (auto &mine : perTile)
+    for (size_t i = 0; i < most; ++i) {
+      table.push_back(i < mine.size() ? mine[i].first : 0);
+      table.push_back(i < mine.size() ? mine[i].second : 0);
+    }
+  auto tableType =
+      RankedTensorType::get({static_cast<int64_t>(table.size())}, b.getI64Type());
+  Value bounds = arith::ConstantOp::create(
+      b, loc, DenseElementsAttr::get(tableType, ArrayRef<int64_t>(table)));
+  auto entry = [&](Value interval, int64_t which) -> Value {
+    Value at = t.mulAdd(queryTileIndex, most * 2);
+    at = arith::AddIOp::create(b, loc, at, t.mulAdd(interval, 2, which));
+    Value v = tensor::ExtractOp::create(b, loc, bounds, at);
+    return arith::IndexCastOp::create(b, loc, b.getIndexType(), v);
+  };
+  if (most == 1) {
+    Value zero = t.index(0);
+    return overTiles(entry(zero, 0), entry(zero, 1), state);
+  }
+  auto loop = scf::ForOp::create(b, loc, t.index(0), t.index(most), t.index(1),
+                                 state.all());
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToEnd(loop.getBody());
+  Carried inner{loop.getRegionIterArg(0), loop.getRegionIterArg(1),
+                loop.getRegionIterArg(2)};
+  inner = overTiles(entry(loop.getInductionVar(), 0),
+                    entry(loop.getInductionVar(), 1), inner);
+  scf::YieldOp::create(b, loc, inner.all());
+  return {loop.getResult(0), loop.getResult(1), loop.getResult(2)};
+}
+
+/// Whether the pair (i, j) is in the set, as i1; i and j are index values.
+Value AttentionBuilder::maskTerm(OpBuilder &nb, Location l, MaskAttr mask,
+                                 Value i, Value j) {
+  auto constant = [&](int64_t v) -> Value {
+    return arith::ConstantIndexOp::create(nb, l, v);
+  };
+  auto compare = [&](arith::CmpIPredicate p, Value x, Value y) -> Value {
+    return arith::CmpIOp::create(nb, l, p, x, y);
+  };
+  auto plus = [&](Value x, int64_t y) -> Value {
+    return arith::AddIOp::create(nb, l, x, constant(y));
+  };
+  ArrayRef<int64_t> v = mask.getValues();
+  switch (mask.getKind()) {
+  case MaskKind::Causal:
+  case MaskKind::CausalUpperLeft:
+    return compare(arith::CmpIPredicate::sge, i, j);
+  case MaskKind::CausalLowerRight:
+    return compare(arith::CmpIPredicate::sge,
+                   plus(i, op.getKeyLength() - op.getQueryLength()), j);
+  case MaskKind::Window: {
+    Value low = compare(arith::CmpIPredicate::sge, j, plus(i, -v[0]));
+    Value high = compare(arith::CmpIPredicate::sle, j, plus(i, v[1]));
+    return arith::AndIOp::create(nb, l, low, high);
+  }
+  case MaskKind::Prefix:
+    return compare(arith::CmpIPredicate::slt, j, constant(v[0]));
+  case MaskKind::BlockDiagonal:
+    // Positions are never negative.
+    return compare(arith::CmpIPredicate::eq,
+                   arith::DivUIOp::create(nb, l, i, constant(v[0])),
+                   arith::DivUIOp::create(nb, l, j, constant(v[0])));
+  case MaskKind::Union:
+  case MaskKind::Intersection: {
+    Value all;
+    for (MaskAttr term : mask.getTerms()) {
+      Value one = maskTerm(nb, l, term, i, j);
+      if (!all)
+        all = one;
+      else if (mask.getKind() == MaskKind::Union)
+        all = arith::OrIOp::create(nb, l, all, one);
+      else
+        all = arith::AndIOp::create(nb, l, all, one);
+    }
+    return all;
+  }
+  case MaskKind::AffineSet:
+    break;
+  }
+  Value all;
+  IntegerSet set = mask.getSet();
+  for (unsigned c = 0; c < set.getNumConstraints(); ++c) {
+    Value e = affine::expandAffineExpr(nb, l, set.getConstraint(c), {i, j}, {});
+    Value holds = compare(set.isEq(c) ? arith::CmpIPredicate::eq
+                                      : arith::CmpIPredicate::sge,
+                          e, constant(0));
+    all = all ? arith::AndIOp::create(nb, l, all, holds).getResult() : holds;
+  }
+  if (!all)
+    all = arith::ConstantOp::create(nb, l, nb.getBoolAttr(true));
+  return all;
+}
+
+/// The tile of scores in the log2 domain; absent pairs are -inf.
+Value AttentionBuilder::scores(Value keyOffset, Value keys, bool mixed) {
+  Type f32 = b.getF32Type();
+  Value s = t.contract(query, keys, t.fill({queryTile, keyTileSize}, f32, 0.0),
+                       /*transposedB=*/true);
+  if (!mixed && foldLog2)
+    return s;
+
+  SmallVector<Value> inputs{s};
+  SmallVector<SmallVector<int64_t>> dims{{0, 1}};
+  auto pairTile = [&](Value operand, double pad) {
+    // (B|1, H|1, Sq|1, Sk|1)
+    auto shape = cast<RankedTensorType>(operand.getType()).getShape();
+    SmallVector<int64_t> d;
+    SmallVector<AxisRange> r{
+        AxisRange::point(shape[0] == 1 ? Value() : batch, shape[0]),
+        AxisRange::point(shape[1] == 1 ? Value() : headIndex, shape[1])};
+    if (shape[2] == 1 && op.getQueryLength() != 1) {
+      r.push_back(AxisRange::point({}, 1));
+    } else {
+      r.push_back(AxisRange::tile(queryOffset, queryTile, shape[2]));
+      d.push_back(0);
+    }
+    if (shape[3] == 1 && op.getKeyLength() != 1) {
+      r.push_back(AxisRange::point({}, 1));
+    } else {
+      r.push_back(AxisRange::tile(keyOffset, keyTileSize, shape[3]));
+      d.push_back(1);
+    }
+    inputs.push_back(t.load(bufferOf(operand), r, pad));
+    dims.push_back(d);
+    return inputs.size() - 1;
+  };
+  size_t bias = 0, segmentsQ = 0, segmentsK = 0, maskInput = 0;
+  if (op.getBias())
+    bias = pairTile(op.getBias(), 0.0);
+  Value keyLimit;
+  if (mixed) {
+    if (op.getMaskTensor())
+      maskInput = pairTile(op.getMaskTensor(), 0.0);
+    if (op.getQuerySegments()) {
+      AxisRange bt = AxisRange::point(batch, op.getBatch());
+      inputs.push_back(t.load(
+          bufferOf(op.getQuerySegments()),
+          {bt, AxisRange::tile(queryOffset, queryTile, op.getQueryLength())}));
+      dims.push_back({0});
+      segmentsQ = inputs.size() - 1;
+      inputs.push_back(t.load(
+          bufferOf(op.getKeySegments()),
+          {bt, AxisRange::tile(keyOffset, keyTileSize, op.getKeyLength())}));
+      dims.push_back({1});
+      segmentsK = inputs.size() - 1;
+    }
+    if (op.getKeyLengths()) {
+      Value whole = op.getKeyLengths();
+      Value length = tensor::ExtractOp::create(b, loc, whole, batch);
+      keyLimit = arith::IndexCastOp::create(b, loc, b.getIndexType(), length);
+    }
+    if (op.getKeyLength() % keyTileSize != 0) {
+      Value sk = t.index(op.getKeyLength());
+      keyLimit = keyLimit
+                     ? arith::MinSIOp::create(b, loc, keyLimit, sk).getResult()
+                     : sk;
+    }
+  }
+  return t.elementwise(
+      inputs, dims, {queryTile, keyTileSize}, f32,
+      [&](OpBuilder &nb, ValueRange args) -> Value {
+        Value x = args[0];
+        Value i = arith::AddIOp::create(nb, loc,
+                                        linalg::IndexOp::create(nb, loc, 0),
+                                        queryOffset);
+        Value j = arith::AddIOp::create(
+            nb, loc, linalg::IndexOp::create(nb, loc, 1), keyOffset);
+        if (!op.getScore().empty()) {
+          Block &region = op.getScore().front();
+          IRMapping mapping;
+          Value given[] = {x, batch, headIndex, i, j};
+          for (auto [arg, value] : llvm::zip(region.getArguments(), given))
+            mapping.map(arg, value);
+          for (Operation &inner : region.without_terminator())
+            nb.clone(inner, mapping);
+          x = mapping.lookupOrDefault(region.getTerminator()->getOperand(0));
+        }
+        if (bias) {
+          Value v = args[bias];
+          if (v.getType() != f32)
+            v = arith::ExtFOp::create(nb, loc, f32, v);
+          x = arith::AddFOp::create(nb, loc, x, v);
+        }
+        if (!foldLog2) {
+          Value c = arith::ConstantOp::create(nb, loc,
+                                              nb.getFloatAttr(f32, kLog2e));
+          x = arith::MulFOp::create(nb, loc, x, c);
+        }
+        if (!mixed)
+          return x;
+        Value ok;
+        auto also = [&](Value v) {
+          ok = ok ? arith::AndIOp::create(nb, loc, ok, v).getResult() : v;
+        };
+        if (op.getMaskAttr())
+          also(maskTerm(nb, loc, op.getMaskAttr(), i, j));
+        if (keyLimit)
+          also(arith::CmpIOp::create(nb, loc, arith::CmpIPredicate::slt, j,
+                                     keyLimit));
+        if (maskInput)
+          also(args[maskInput]);
+        if (segmentsQ)
+          also(arith::CmpIOp::create(nb, loc, arith::CmpIPredicate::eq,
+                                     args[segmentsQ], args[segmentsK]));
+        if (!ok)
+          return x;
+        Value absent = arith::ConstantOp::create(nb, loc,
+                                                 nb.getFloatAttr(f32, -kInf));
+        return arith::SelectOp::create(nb, loc, ok, x, absent);
+      });
+}
+
+Carried AttentionBuilder::keyTile(Value tile, bool mixed, Carried state) {
+  Type f32 = b.getF32Type();
+  int64_t dqk = op.getQueryHeadDim(), dv = op.getValueHeadDim();
+  int64_t sk = op.getKeyLength(), keyHeads = op.getKeyHeads();
+  Value keyOffset = t.mulAdd(tile, keyTileSize);
+  AxisRange seq = AxisRange::tile(keyOffset, keyTileSize, sk);
+  seq.aligned = !mixed || sk % keyTileSize == 0;
+  auto widened = [&](Value v, int64_t dim) -> Value {
+    if (cast<RankedTensorType>(v.getType()).getElementType() == f32)
+      return v;
+    return t.elementwise({v}, {{0, 1}}, {keyTileSize, dim}, f32,
+                         [&](OpBuilder &nb, ValueRange args) -> Value {
+                           return arith::ExtFOp::create(nb, loc, f32, args[0]);
+                         });
+  };
+  Value keys = widened(t.load(bufferOf(op.getKey()),
+                              ranges(batch, keyHead, keyHeads, seq,
+                                     AxisRange::tile({}, dqk, dqk))),
+                       dqk);
+  Value s = scores(keyOffset, keys, mixed);
+  Value values = widened(t.load(bufferOf(op.getValue()),
+                                ranges(batch, keyHead, keyHeads, seq,
+                                       AxisRange::tile({}, dv, dv))),
+                         dv);
+
+  Value m = t.reduceCols(s, state.m,
+                         [&](OpBuilder &nb, ValueRange args) -> Value {
+                           // Keeps the maximum where the score is NaN.
+                           Value more = arith::CmpFOp::create(
+                               nb, loc, arith::CmpFPredicate::OGT, args[0],
+                               args[1]);
+                           return arith::SelectOp::create(nb, loc, more,
+                                                          args[0], args[1]);
+                         });
+  // -inf - -inf is NaN: a row without any visible key so far subtracts 0.
+  Value safe = t.elementwise(
+      {m}, {{0}}, {queryTile}, f32, [&](OpBuilder &nb, ValueRange args) -> Value {
+        Value inf =
+            arith::ConstantOp::create(nb, loc, nb.getFloatAttr(f32, -kInf));
+        Value zero =
+            arith::ConstantOp::create(nb, loc, nb.getFloatAttr(f32, 0.0));
+        Value none = arith::CmpFOp::create(
+            nb, loc, arith::CmpFPredicate::OEQ, args[0], inf);
+        return arith::SelectOp::create(nb, loc, none, zero, args[0]);
+      });
+  auto exp2Difference = [&](OpBuilder &nb, Value x, Value y) -> Value {
+    return math::Exp2Op::create(nb, loc, arith::SubFOp::create(nb, loc, x, y));
+  };
+  Value alpha = t.elementwise({state.m, safe}, {{0}, {0}}, {queryTile}, f32,
+                              [&](OpBuilder &nb, ValueRange args) -> Value {
+                                return exp2Difference(nb, args[0], args[1]);
+                              });
+  auto product = [&](OpBuilder &nb, ValueRange args) -> Value {
+    return arith::MulFOp::create(nb, loc, args[0], args[1]);
+  };
+  Value l = t.elementwise({state.l, alpha}, {{0}, {0}}, {queryTile}, f32, product);
+  Value acc = t.elementwise({state.acc, alpha}, {{0, 1}, {0}}, {queryTile, dv},
+                            f32, product);
+  Value p = t.elementwise(
+      {s, safe}, {{0, 1}, {0}}, {queryTile, keyTileSize}, f32,
+      [&](OpBuilder &nb, ValueRange args) -> Value {
+        Value weight = exp2Difference(nb, args[0], args[1]);
+        if (!mixed)
+          return weight;
+        Value inf =
+            arith::ConstantOp::create(nb, loc, nb.getFloatAttr(f32, -kInf));
+        Value mark =
+            arith::ConstantOp::create(nb, loc, nb.getFloatAttr(f32, -1.0));
+        Value absent = arith::CmpFOp::create(
+            nb, loc, arith::CmpFPredicate::OEQ, args[0], inf);
+        return arith::SelectOp::create(nb, loc, absent, mark, weight);
+      });
+  l = t.reduceCols(p, l, [&](OpBuilder &nb, ValueRange args) -> Value {
+    Value sum = arith::AddFOp::create(nb, loc, args[1], args[0]);
+    if (!mixed)
+      return sum;
+    Value zero = arith::ConstantOp::create(nb, loc, nb.getFloatAttr(f32, 0.0));
+    Value absent = arith::CmpFOp::create(nb, loc, arith::CmpFPredicate::OLT,
+                                         args[0], zero);
+    return arith::SelectOp::create(nb, loc, absent, args[1], sum);
+  });
+  acc = t.contract(p, values, acc, /*transposedB=*/false, /*guarded=*/mixed);
+  return {m, l, acc};
+}
+
+void AttentionBuilder::finish(Carried state) {
+  Type f32 = b.getF32Type();
+  auto outType = cast<RankedTensorType>(op.getOut().getType());
+  Type element = outType.getElementType();
+  int64_t dv = op.getValueHeadDim(), heads = op.getQueryHeads();
+  auto isZero = [&](OpBuilder &nb, Value x) -> Value {
+    Value zero = arith::ConstantOp::create(nb, loc, nb.getFloatAttr(f32, 0.0));
+    return arith::CmpFOp::create(nb, loc, arith::CmpFPredicate::OEQ, x, zero);
+  };
+  Value inverse = t.elementwise(
+      {state.l}, {{0}}, {queryTile}, f32,
+      [&](OpBuilder &nb, ValueRange args) -> Value {
+        Value zero =
+            arith::ConstantOp::create(nb, loc, nb.getFloatAttr(f32, 0.0));
+        Value one =
+            arith::ConstantOp::create(nb, loc, nb.getFloatAttr(f32, 1.0));
+        Value r = arith::DivFOp::create(nb, loc, one, args[0]);
+        return arith::SelectOp::create(nb, loc, isZero(nb, args[0]), zero, r);
+      });
+  Value out = t.elementwise(
+      {state.acc, inverse}, {{0, 1}, {0}}, {queryTile, dv}, element,
+      [&](OpBuilder &nb, ValueRange args) -> Value {
+        Value v = arith::MulFOp::create(nb, loc, args[0], args[1]);
+        if (element == f32)
+          return v;
+        return arith::TruncFOp::create(nb, loc, element, v);
+      });
+  AxisRange rows = AxisRange::tile(queryOffset, queryTile, op.getQueryLength());
+  t.store(out, destinationOf(op.getOut()),
+          ranges(batch, headIndex, heads, rows, AxisRange::tile({}, dv, dv)));
+  if (!op.getLse())
+    return;
+  Value lse = t.elementwise(
+      {state.m, state.l}, {{0}, {0}}, {queryTile}, f32,
+      [&](OpBuilder &nb, ValueRange args) -> Value {
+        Value ln2 = arith::ConstantOp::create(
+            nb, loc, nb.getFloatAttr(f32, 0.6931471805599453));
+        Value inf =
+            arith::ConstantOp::create(nb, loc, nb.getFloatAttr(f32, -kInf));
+        Value log = math::LogOp::create(nb, loc, args[1]);
+        Value v = math::FmaOp::create(nb, loc, args[0], ln2, log);
+        return arith::SelectOp::create(nb, loc, isZero(nb, args[1]), inf, v);
+      });
+  t.store(lse, destinationOf(op.getLse()),
+          {AxisRange::point(batch, op.getBatch()),
+           AxisRange::point(headIndex, heads), rows});
+}
+
+LogicalResult heddle::buildAttentionTile(func::FuncOp kernel,
+                                         const TileTarget &target) {
+  AttentionOp op = *kernel.getOps<AttentionOp>().begin();
+  OpBuilder b(op);
+  AttentionBuilder builder(op, target, b);
+  if (failed(builder.build()))
+    return failure();
+  return success();
+}

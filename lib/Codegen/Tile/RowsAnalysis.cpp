@@ -1,0 +1,356 @@
+//===- RowsAnalysis.cpp - what can be made row by row ---------------------===//
+
+#include "heddle/Codegen/Tile/RowsAnalysis.h"
+#include "heddle/Codegen/Tile/KernelBody.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace heddle;
+
+//===----------------------------------------------------------------------===//
+// Matching single ops
+//===----------------------------------------------------------------------===//
+
+static bool isProjection(AffineMap map) {
+  return map.isProjectedPermutation(/*allowZeroInResults=*/false);
+}
+
+static bool usesDim(AffineMap map, unsigned dim) {
+  return map.isFunctionOfDim(dim);
+}
+
+/// Strips extensions that keep the value.
+static Value stripExtension(Value v) {
+  while (auto ext = v.getDefiningOp<arith::ExtFOp>())
+    v = ext.getIn();
+  return v;
+}
+
+std::optional<RowsContraction>
+heddle::matchRowsContraction(linalg::GenericOp op) {
+  if (op.getNumReductionLoops() != 1 || op.getNumDpsInputs() != 2 ||
+      op.getNumDpsInits() != 1 || op.hasDynamicShape())
+    return std::nullopt;
+  SmallVector<AffineMap> maps = op.getIndexingMapsArray();
+  if (!llvm::all_of(maps, isProjection))
+    return std::nullopt;
+  Block &body = op.getRegion().front();
+  auto sum = body.getTerminator()->getOperand(0).getDefiningOp<arith::AddFOp>();
+  if (!sum || !sum.getType().isF32())
+    return std::nullopt;
+  Value acc = body.getArgument(2);
+  Value other = sum.getLhs() == acc   ? sum.getRhs()
+                : sum.getRhs() == acc ? sum.getLhs()
+                                      : Value();
+  auto product =
+      other ? other.getDefiningOp<arith::MulFOp>() : arith::MulFOp();
+  if (!product)
+    return std::nullopt;
+  Value l = stripExtension(product.getLhs()), r = stripExtension(product.getRhs());
+  bool straight = l == body.getArgument(0) && r == body.getArgument(1);
+  bool swapped = r == body.getArgument(0) && l == body.getArgument(1);
+  if (!straight && !swapped)
+    return std::nullopt;
+  RowsContraction c{};
+  SmallVector<unsigned> reduced;
+  op.getReductionDims(reduced);
+  c.k = reduced[0];
+  if (!usesDim(maps[0], c.k) || !usesDim(maps[1], c.k))
+    return std::nullopt;
+  int n = -1, m = -1;
+  for (AffineExpr e : maps[2].getResults()) {
+    unsigned d = cast<AffineDimExpr>(e).getPosition();
+    bool inLeft = usesDim(maps[0], d), inRight = usesDim(maps[1], d);
+    if (inLeft && !inRight)
+      m = d; // the last one is the row axis
+    else if (inRight && !inLeft && n < 0)
+      n = d;
+    else if (!(inLeft && inRight))
+      return std::nullopt;
+  }
+  if (m < 0 || n < 0)
+    return std::nullopt;
+  c.m = m;
+  c.n = n;
+  return c;
+}
+
+bool heddle::isRowsContraction(linalg::GenericOp op) {
+  return op && matchRowsContraction(op).has_value();
+}
+
+bool heddle::isRowsGeneric(linalg::GenericOp op) {
+  if (!op || op->getNumResults() != 1 || op.getNumReductionLoops() > 1 ||
+      op.hasDynamicShape() || op.getNumLoops() == 0)
+    return false;
+  SmallVector<AffineMap> maps = op.getIndexingMapsArray();
+  if (!llvm::all_of(maps, isProjection))
+    return false;
+  AffineMap out = maps.back();
+  if (out.getNumResults() + op.getNumReductionLoops() != op.getNumLoops() ||
+      out.getNumResults() == 0)
+    return false;
+  Type element =
+      cast<RankedTensorType>(op.getResult(0).getType()).getElementType();
+  if (element.isF64() || element.isInteger(64) || element.isIndex())
+    return false;
+  for (Type t : op->getOperandTypes()) {
+    Type e = cast<RankedTensorType>(t).getElementType();
+    if (e.isF64() || e.isInteger(64) || e.isIndex())
+      return false;
+  }
+  for (Operation &inner : op.getRegion().front().without_terminator()) {
+    if (inner.hasTrait<OpTrait::ConstantLike>())
+      continue;
+    if (!OpTrait::hasElementwiseMappableTraits(&inner))
+      return false;
+    for (Value v : inner.getOperands())
+      if (v.getParentRegion() != &op.getRegion() &&
+          !matchPattern(v, m_Constant()))
+        return false;
+  }
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Walking a kernel
+//===----------------------------------------------------------------------===//
+
+static linalg::GenericOp opOf(Value v) {
+  if (bufferOf(v))
+    return {};
+  return v.getDefiningOp<linalg::GenericOp>();
+}
+
+bool heddle::hasContraction(Value v) {
+  linalg::GenericOp op = opOf(v);
+  if (!op)
+    return false;
+  if (isRowsContraction(op))
+    return true;
+  return llvm::any_of(op.getDpsInputs(), hasContraction);
+}
+
+bool heddle::hasReductionOver(Value v) {
+  linalg::GenericOp op = opOf(v);
+  if (!op)
+    return false;
+  if (op.getNumReductionLoops() > 0)
+    return true;
+  return llvm::any_of(op.getDpsInputs(), hasReductionOver);
+}
+
+namespace {
+enum class Role { Point, Row, Col };
+} // namespace
+
+static SmallVector<Role> project(AffineMap map, ArrayRef<Role> loops) {
+  SmallVector<Role> roles;
+  for (AffineExpr e : map.getResults())
+    roles.push_back(loops[cast<AffineDimExpr>(e).getPosition()]);
+  return roles;
+}
+
+/// Whether a tile of v with these roles can be made.
+static bool feasible(Value v, ArrayRef<Role> roles) {
+  if (llvm::count(roles, Role::Row) > 1 || llvm::count(roles, Role::Col) > 1)
+    return false;
+  linalg::GenericOp op = opOf(v);
+  if (!op)
+    return true;
+  SmallVector<AffineMap> maps = op.getIndexingMapsArray();
+  SmallVector<Role> loops(op.getNumLoops(), Role::Point);
+  for (auto [i, e] : llvm::enumerate(maps.back().getResults()))
+    loops[cast<AffineDimExpr>(e).getPosition()] = roles[i];
+  if (std::optional<RowsContraction> c = matchRowsContraction(op)) {
+    if (loops[c->m] != Role::Row || loops[c->n] != Role::Col)
+      return false;
+    loops[c->k] = Role::Col;
+    if (!feasible(op.getDpsInputs()[0], project(maps[0], loops)))
+      return false;
+    loops[c->k] = Role::Row;
+    Value right = op.getDpsInputs()[1];
+    return !hasReductionOver(right) && feasible(right, project(maps[1], loops));
+  }
+  if (op.getNumReductionLoops() > 0) {
+    if (llvm::is_contained(loops, Role::Col) ||
+        !llvm::is_contained(loops, Role::Row))
+      return false;
+    SmallVector<unsigned> reduced;
+    op.getReductionDims(reduced);
+    loops[reduced[0]] = Role::Col;
+  }
+  for (OpOperand *operand : op.getDpsInputOperands())
+    if (!feasible(operand->get(),
+                  project(op.getMatchingIndexingMap(operand), loops)))
+      return false;
+  return true;
+}
+
+/// The contraction that the result comes from through elementwise ops.
+static linalg::GenericOp mainContraction(Value v) {
+  linalg::GenericOp op = opOf(v);
+  if (!op)
+    return {};
+  if (isRowsContraction(op))
+    return op;
+  if (op.getNumReductionLoops() > 0)
+    return {};
+  for (Value in : op.getDpsInputs())
+    if (linalg::GenericOp found = mainContraction(in))
+      return found;
+  return {};
+}
+
+/// Near-equal pieces of at most `most`, a multiple of `unit` where that does
+/// not leave a ragged end.
+static int64_t evenTile(int64_t extent, int64_t most, int64_t unit) {
+  if (extent <= most)
+    return extent;
+  for (int64_t size = most; size >= most / 2; --size)
+    if (extent % size == 0)
+      return size;
+  int64_t pieces = llvm::divideCeil(extent, most);
+  return llvm::alignTo(llvm::divideCeil(extent, pieces), unit);
+}
+
+std::optional<RowsShape> heddle::chooseRowsShape(Value root,
+                                                 const TileTarget &target) {
+  auto type = dyn_cast<RankedTensorType>(root.getType());
+  if (!type || type.getRank() == 0 || !opOf(root))
+    return std::nullopt;
+  int64_t rank = type.getRank();
+  linalg::GenericOp main = mainContraction(root);
+  bool reductions = hasReductionOver(root);
+
+  SmallVector<std::pair<int64_t, int64_t>> candidates;
+  if (main) {
+    RowsContraction c = *matchRowsContraction(main);
+    AffineMap out = main.getIndexingMapsArray().back();
+    std::pair<int64_t, int64_t> rc{-1, -1};
+    for (auto [i, e] : llvm::enumerate(out.getResults())) {
+      if (cast<AffineDimExpr>(e).getPosition() == c.m)
+        rc.first = i;
+      if (cast<AffineDimExpr>(e).getPosition() == c.n)
+        rc.second = i;
+    }
+    candidates.push_back(rc);
+  } else if (reductions) {
+    for (int64_t col = rank - 1; col >= -1; --col)
+      for (int64_t row = rank - 1; row >= 0; --row)
+        if (row != col)
+          candidates.push_back({row, col});
+  } else {
+    int64_t col = -1;
+    for (int64_t d = 0; d + 1 < rank; ++d)
+      if (col < 0 || type.getDimSize(d) >= type.getDimSize(col))
+        col = d;
+    candidates.push_back({rank - 1, col});
+  }
+  RowsShape shape;
+  bool found = false;
+  for (auto [row, col] : candidates) {
+    SmallVector<Role> roles(rank, Role::Point);
+    if (row >= 0)
+      roles[row] = Role::Row;
+    if (col >= 0)
+      roles[col] = Role::Col;
+    if (!feasible(root, roles))
+      continue;
+    shape.row = row;
+    shape.col = col;
+    found = true;
+    break;
+  }
+  if (!found)
+    return std::nullopt;
+
+  int64_t rows = type.getDimSize(shape.row);
+  int64_t cols = shape.col >= 0 ? type.getDimSize(shape.col) : 1;
+  int64_t points = type.getNumElements() / std::max<int64_t>(1, rows * cols);
+  int64_t lanes = target.lanes;
+  auto rowTileUpTo = [&](int64_t most) {
+    most = std::max(lanes, most / lanes * lanes);
+    int64_t best = lanes, bestCost = std::numeric_limits<int64_t>::max();
+    for (int64_t tile = lanes; tile <= most; tile += lanes) {
+      int64_t tiles = llvm::divideCeil(rows, tile);
+      // Padding costs rows, small tiles cost repacking of the right operand.
+      int64_t cost = tiles * (tile + 6);
+      bool feedsAll = tiles * points >= 2 * target.threads;
+      if (!feedsAll)
+        cost += cost / 4;
+      if (cost <= bestCost) {
+        bestCost = cost;
+        best = tile;
+      }
+    }
+    return best;
+  };
+  if (main) {
+    Value left = main.getDpsInputs()[0];
+    RowsContraction c = *matchRowsContraction(main);
+    int64_t depth = main.getStaticLoopRanges()[c.k];
+    shape.rowTile = rowTileUpTo(128);
+    shape.depthTile = evenTile(depth, 256, 16);
+    shape.hiddenTile = evenTile(depth, 128, 16);
+    bool single = hasContraction(left);
+    shape.colTile = single || cols <= 384 ? cols : evenTile(cols, 288, 16);
+    shape.colsInside = hasReductionOver(left) && !hasContraction(left);
+  } else if (reductions) {
+    int64_t widest = cols;
+    shape.rowTile = rowTileUpTo(std::max<int64_t>(
+        lanes, (128 * 1024 / 4) / std::max<int64_t>(1, widest)));
+    shape.rowTile = std::min<int64_t>(shape.rowTile, 128);
+    shape.colTile = cols;
+  } else {
+    shape.rowTile = std::min<int64_t>(llvm::alignTo(rows, lanes), 16 * lanes);
+    shape.colTile = evenTile(cols, std::max<int64_t>(1, 8192 / shape.rowTile), 1);
+  }
+  return shape;
+}
+
+/// Walks from the result to `input`; `axis[d]` is the result's axis that axis d
+/// of the value follows, or -1.
+static bool readsLocally(Value v, Value input, ArrayRef<int64_t> axis,
+                         const RowsShape &shape, bool singleColTile) {
+  if (v == input) {
+    for (auto [d, a] : llvm::enumerate(axis))
+      if (a != static_cast<int64_t>(d) &&
+          !(singleColTile && static_cast<int64_t>(d) == shape.col && a < 0))
+        return false;
+    return true;
+  }
+  linalg::GenericOp op = opOf(v);
+  if (!op)
+    return true;
+  SmallVector<int64_t> loops(op.getNumLoops(), -1);
+  for (auto [i, e] :
+       llvm::enumerate(op.getIndexingMapsArray().back().getResults()))
+    loops[cast<AffineDimExpr>(e).getPosition()] = axis[i];
+  for (OpOperand &operand : op->getOpOperands()) {
+    SmallVector<int64_t> mine;
+    for (AffineExpr e : op.getMatchingIndexingMap(&operand).getResults())
+      mine.push_back(loops[cast<AffineDimExpr>(e).getPosition()]);
+    if (!readsLocally(operand.get(), input, mine, shape, singleColTile))
+      return false;
+  }
+  return true;
+}
+
+bool heddle::mayWriteOver(Value root, Value input, const TileTarget &target) {
+  if (root.getType() != input.getType())
+    return false;
+  std::optional<RowsShape> shape = chooseRowsShape(root, target);
+  if (!shape)
+    return false;
+  auto type = cast<RankedTensorType>(root.getType());
+  bool single =
+      shape->col >= 0 && shape->colTile >= type.getDimSize(shape->col);
+  SmallVector<int64_t> axis;
+  for (int64_t d = 0; d < type.getRank(); ++d)
+    axis.push_back(d);
+  return readsLocally(root, input, axis, *shape, single);
+}

@@ -1,0 +1,477 @@
+//===- FuseKernels.cpp - groups graph ops into kernels --------------------===//
+
+#include "heddle/Codegen/Tile/KernelBody.h"
+#include "heddle/Codegen/Tile/RowsAnalysis.h"
+#include "heddle/Dialect/Heddle/IR/Heddle.h"
+#include "heddle/Dialect/Heddle/Transforms/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Linalg/Transforms/Transforms.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Transforms/RegionUtils.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringMap.h"
+
+namespace heddle {
+#define GEN_PASS_DEF_FUSEKERNELSPASS
+#include "heddle/Dialect/Heddle/Transforms/Passes.h.inc"
+} // namespace heddle
+
+using namespace mlir;
+using namespace heddle;
+
+/// Columns of a second contraction whose accumulator stays on chip.
+static constexpr int64_t kMaxMlpColumns = 512;
+/// Longest reduction that is recomputed from a whole row in scratch.
+static constexpr int64_t kMaxRowLength = 8192;
+
+namespace {
+enum class OpClass { Free, View, Rows, Contraction, Attention, Loops };
+
+/// Decides what is kept in memory and outlines the rest, for one function.
+class Fuser {
+public:
+  Fuser(func::FuncOp function, SymbolTable &symbols,
+        llvm::StringMap<func::FuncOp> &byBody, const TileTarget &target)
+      : function(function), symbols(symbols), byBody(byBody), target(target) {}
+  LogicalResult run();
+
+private:
+  OpClass classify(Operation *op);
+  void decide();
+  void keep(Value v);
+  bool isFused(Value v);
+  unsigned contractionsIn(Value v);
+  bool reductionIn(Value v);
+  LogicalResult outline(Value root);
+  LogicalResult outlineOp(Operation *op, StringRef family);
+  func::FuncOp intern(func::FuncOp kernel);
+  void launch(func::FuncOp kernel, ValueRange inputs, ValueRange results,
+              Operation *at);
+
+  func::FuncOp function;
+  SymbolTable &symbols;
+  llvm::StringMap<func::FuncOp> &byBody;
+  TileTarget target;
+  llvm::SetVector<Value> kept;
+};
+} // namespace
+
+OpClass Fuser::classify(Operation *op) {
+  if (isa<tensor::EmptyOp>(op))
+    return OpClass::Free;
+  // A constant tensor that is not a splat has bytes of its own.
+  if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
+    auto dense = dyn_cast<DenseElementsAttr>(constant.getValue());
+    return !isa<TensorType>(constant.getType()) || (dense && dense.isSplat())
+               ? OpClass::Free
+               : OpClass::View;
+  }
+  if (auto fill = dyn_cast<linalg::FillOp>(op))
+    return matchPattern(fill.getInputs()[0], m_Constant()) ? OpClass::Free
+                                                           : OpClass::Loops;
+  if (isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::CastOp>(op))
+    return OpClass::View;
+  if (auto slice = dyn_cast<tensor::ExtractSliceOp>(op)) {
+    // A slice of leading indices is a view at an offset.
+    auto type = slice.getSourceType();
+    bool whole = true; // axes so far, from the last one, are covered
+    bool contiguous = llvm::all_of(slice.getMixedStrides(), [](OpFoldResult s) {
+      return isConstantIntValue(s, 1);
+    });
+    for (int64_t d = type.getRank() - 1; d >= 0; --d) {
+      std::optional<int64_t> size = getConstantIntValue(slice.getMixedSizes()[d]);
+      if (!size || !getConstantIntValue(slice.getMixedOffsets()[d]))
+        contiguous = false;
+      else if (!whole && *size != 1)
+        contiguous = false;
+      else if (*size != type.getDimSize(d))
+        whole = false;
+    }
+    return contiguous ? OpClass::View : OpClass::Loops;
+  }
+  if (isa<AttentionOp>(op))
+    return OpClass::Attention;
+  auto generic = dyn_cast<linalg::GenericOp>(op);
+  if (isRowsContraction(generic)) {
+    // Tiles of a batch of vectors would be all padding; loops do as well.
+    return OpClass::Contraction;
+  }
+  if (isRowsGeneric(generic)) {
+    SmallVector<unsigned> reduced;
+    generic.getReductionDims(reduced);
+    if (!reduced.empty() &&
+        generic.getStaticLoopRanges()[reduced[0]] > kMaxRowLength)
+      return OpClass::Loops;
+    return OpClass::Rows;
+  }
+  return OpClass::Loops;
+}
+
+void Fuser::keep(Value v) {
+  // Views are looked through: what they view is kept.
+  while (Operation *op = v.getDefiningOp()) {
+    if (classify(op) != OpClass::View || op->getNumOperands() == 0)
+      break;
+    v = op->getOperand(0);
+  }
+  if (v.getDefiningOp())
+    kept.insert(v);
+}
+
+bool Fuser::isFused(Value v) {
+  Operation *op = v.getDefiningOp();
+  if (!op || kept.contains(v))
+    return false;
+  OpClass c = classify(op);
+  return c == OpClass::Rows || c == OpClass::Contraction;
+}
+
+/// Contractions that a kernel asking for v would have to run.
+unsigned Fuser::contractionsIn(Value v) {
+  if (!isFused(v))
+    return 0;
+  auto op = cast<linalg::GenericOp>(v.getDefiningOp());
+  unsigned n = isRowsContraction(op) ? 1 : 0;
+  for (Value in : op.getDpsInputs())
+    n = std::max(n, contractionsIn(in) + (isRowsContraction(op) ? 1 : 0));
+  return n;
+}
+
+bool Fuser::reductionIn(Value v) {
+  if (!isFused(v))
+    return false;
+  auto op = cast<linalg::GenericOp>(v.getDefiningOp());
+  return op.getNumReductionLoops() > 0 || llvm::any_of(op.getDpsInputs(), [&](Value in) {
+           return reductionIn(in);
+         });
+}
+
+/// Uses of v by ops that are not dead, views counted through.
+static bool hasOneUser(Value v) {
+  Operation *user = nullptr;
+  for (Operation *u : v.getUsers()) {
+    if (user && user != u)
+      return false;
+    user = u;
+  }
+  return user != nullptr;
+}
+
+/// One pass in program order: each op says which of its operands it cannot
+/// take as a recomputed tile.
+void Fuser::decide() {
+  for (Operation &op : function.getBody().front()) {
+    OpClass c = classify(&op);
+    if (c == OpClass::Free)
+      continue;
+    if (c == OpClass::View)
+      continue; // kept where the view is used
+    auto keepFused = [&](Value v) {
+      Operation *def = v.getDefiningOp();
+      if (!def)
+        return;
+      if (classify(def) == OpClass::View)
+        keep(v);
+      else if (isFused(v))
+        kept.insert(v);
+    };
+    if (c == OpClass::Attention || c == OpClass::Loops) {
+      for (Value v : op.getOperands())
+        keepFused(v);
+      op.walk([&](Operation *inner) {
+        for (Value v : inner->getOperands())
+          if (isa<TensorType>(v.getType()) && v.getParentBlock() == op.getBlock())
+            keepFused(v);
+      });
+      for (Value v : op.getResults())
+        kept.insert(v);
+      continue;
+    }
+    auto generic = cast<linalg::GenericOp>(op);
+    AffineMap outMap = generic.getIndexingMapsArray().back();
+    bool contraction = c == OpClass::Contraction;
+    bool reduction = generic.getNumReductionLoops() > 0;
+    SmallVector<Value> derived; // operands that carry a contraction
+    for (OpOperand &operand : op.getOpOperands()) {
+      Value v = operand.get();
+      Operation *def = v.getDefiningOp();
+      if (!def)
+        continue;
+      if (classify(def) == OpClass::View) {
+        keep(v);
+        continue;
+      }
+      if (!isFused(v))
+        continue;
+      unsigned inner = contractionsIn(v);
+      if (contraction && operand.getOperandNumber() == 1) {
+        if (inner || reductionIn(v))
+          kept.insert(v);
+        continue;
+      }
+      if (!inner)
+        continue;
+      bool identity = generic.getMatchingIndexingMap(&operand) == outMap;
+      bool mlp = false;
+      if (contraction && operand.getOperandNumber() == 0 && inner == 1 &&
+          hasOneUser(v)) {
+        RowsContraction rc = *matchRowsContraction(generic);
+        mlp = generic.getStaticLoopRanges()[rc.n] <= kMaxMlpColumns;
+      }
+      if (mlp)
+        continue;
+      if (contraction || reduction || !identity || !hasOneUser(v))
+        kept.insert(v);
+      else
+        derived.push_back(v);
+    }
+    // One contraction per kernel: of several, the last stays fused.
+    for (Value v : ArrayRef<Value>(derived).drop_back(derived.empty() ? 0 : 1))
+      if (v != derived.back())
+        kept.insert(v);
+    // Results that something outside of Rows and Contraction reads are kept by
+    // those ops; a result nobody reads is dead.
+    if (llvm::any_of(op.getUsers(), [](Operation *u) {
+          return u->hasTrait<OpTrait::IsTerminator>();
+        }))
+      kept.insert(op.getResult(0));
+  }
+  for (Value v : function.getBody().front().getTerminator()->getOperands())
+    keep(v);
+}
+
+/// Merges equal kernels: the same text is the same function.
+func::FuncOp Fuser::intern(func::FuncOp kernel) {
+  std::string name = kernel.getName().str();
+  kernel.setName("kernel");
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  OpPrintingFlags flags;
+  flags.useLocalScope();
+  kernel->print(os, flags);
+  auto [it, inserted] = byBody.try_emplace(text, kernel);
+  if (!inserted) {
+    kernel.erase();
+    return it->second;
+  }
+  kernel.setName(name);
+  symbols.insert(kernel);
+  return kernel;
+}
+
+void Fuser::launch(func::FuncOp kernel, ValueRange inputs, ValueRange results,
+                   Operation *at) {
+  OpBuilder b(at);
+  auto op = LaunchOp::create(b, at->getLoc(), results.getTypes(),
+                             SymbolRefAttr::get(kernel), inputs);
+  for (auto [from, to] : llvm::zip(results, op.getResults())) {
+    Value old = from;
+    old.replaceAllUsesWith(to);
+    if (kept.remove(old))
+      kept.insert(to);
+  }
+}
+
+/// A name that says what the kernel does: family and shape of the result.
+static std::string kernelName(StringRef family, Type type) {
+  std::string name;
+  llvm::raw_string_ostream os(name);
+  os << family;
+  if (auto tensor = dyn_cast<RankedTensorType>(type)) {
+    for (int64_t d : tensor.getShape())
+      os << "_" << d;
+    os << "_" << tensor.getElementType();
+  }
+  return name;
+}
+
+/// Clones `ops` into a private function of `inputs` that returns `results`.
+static func::FuncOp makeKernel(ArrayRef<Operation *> ops, ValueRange inputs,
+                               ValueRange results, StringRef name,
+                               StringRef family) {
+  OpBuilder b(results.front().getContext());
+  Location loc = results.front().getLoc();
+  auto type = b.getFunctionType(inputs.getTypes(), results.getTypes());
+  auto kernel = func::FuncOp::create(loc, name, type);
+  kernel.setPrivate();
+  kernel->setAttr(kKernelFamily, b.getStringAttr(family));
+  Block *entry = kernel.addEntryBlock();
+  IRMapping mapping;
+  mapping.map(inputs, entry->getArguments());
+  b.setInsertionPointToEnd(entry);
+  for (Operation *op : ops)
+    b.clone(*op, mapping);
+  SmallVector<Value> returned;
+  for (Value v : results)
+    returned.push_back(mapping.lookup(v));
+  func::ReturnOp::create(b, loc, returned);
+  return kernel;
+}
+
+/// Outlines one op with the constants it needs; everything else is an input.
+LogicalResult Fuser::outlineOp(Operation *op, StringRef family) {
+  llvm::SetVector<Value> inputs;
+  llvm::SetVector<Operation *> ops;
+  std::function<void(Operation *)> visit = [&](Operation *o) {
+    llvm::SetVector<Value> reads;
+    for (Value v : o->getOperands())
+      reads.insert(v);
+    if (o->getNumRegions())
+      getUsedValuesDefinedAbove(o->getRegions(), reads);
+    for (Value v : reads) {
+      Operation *def = v.getDefiningOp();
+      if (def && classify(def) == OpClass::Free) {
+        visit(def);
+        continue;
+      }
+      inputs.insert(v);
+    }
+    ops.insert(o);
+  };
+  visit(op);
+  func::FuncOp kernel =
+      makeKernel(ops.getArrayRef(), inputs.getArrayRef(), op->getResults(),
+                 kernelName(family, op->getResult(0).getType()), family);
+  if (auto attention = dyn_cast<AttentionOp>(op)) {
+    // Each block reads the query rows that it writes, before it writes them.
+    Value q = attention.getQuery();
+    if (q.getType() == attention.getOut().getType() && q != attention.getKey() &&
+        q != attention.getValue()) {
+      int64_t arg = llvm::find(inputs, q) - inputs.begin();
+      kernel->setAttr(kKernelInPlace,
+                      OpBuilder(op).getDenseI64ArrayAttr({arg}));
+    }
+  }
+  launch(intern(kernel), inputs.getArrayRef(), op->getResults(), op);
+  return success();
+}
+
+LogicalResult Fuser::outline(Value root) {
+  llvm::SetVector<Value> inputs;
+  llvm::SetVector<Operation *> ops;
+  std::function<void(Value)> visit = [&](Value v) {
+    Operation *op = v.getDefiningOp();
+    bool free = op && classify(op) == OpClass::Free;
+    if (!free && v != root && !isFused(v)) {
+      inputs.insert(v);
+      return;
+    }
+    if (ops.contains(op))
+      return;
+    for (Value in : op->getOperands())
+      visit(in);
+    ops.insert(op);
+  };
+  visit(root);
+  unsigned contractions = 0;
+  bool reductions = false;
+  for (Operation *op : ops)
+    if (auto g = dyn_cast<linalg::GenericOp>(op)) {
+      contractions += isRowsContraction(g);
+      reductions |= g.getNumReductionLoops() > 0 && !isRowsContraction(g);
+    }
+  StringRef family = contractions > 1    ? "mlp"
+                     : contractions == 1 ? "matmul"
+                     : reductions        ? "rows"
+                                         : "elementwise";
+  func::FuncOp kernel =
+      makeKernel(ops.getArrayRef(), inputs.getArrayRef(), root,
+                 kernelName(family, root.getType()), family);
+  Value result = kernel.getBody().front().getTerminator()->getOperand(0);
+  SmallVector<int64_t> inPlace;
+  for (BlockArgument arg : kernel.getArguments())
+    if (mayWriteOver(result, arg, target))
+      inPlace.push_back(arg.getArgNumber());
+  if (!inPlace.empty())
+    kernel->setAttr(kKernelInPlace,
+                    OpBuilder(kernel).getDenseI64ArrayAttr(inPlace));
+  if (!chooseRowsShape(result, target)) {
+    // No tiling of the whole: keep what the last op reads and run that op by
+    // itself.
+    kernel.erase();
+    Operation *last = root.getDefiningOp();
+    for (Value in : last->getOperands())
+      if (isFused(in)) {
+        kept.insert(in);
+        if (failed(outline(in)))
+          return failure();
+      }
+    return outlineOp(last, "loops");
+  }
+  launch(intern(kernel), inputs.getArrayRef(), root, root.getDefiningOp());
+  return success();
+}
+
+LogicalResult Fuser::run() {
+  decide();
+  SmallVector<Operation *> ops;
+  for (Operation &op : function.getBody().front())
+    ops.push_back(&op);
+  for (Operation *op : ops) {
+    OpClass c = classify(op);
+    if (c == OpClass::Attention) {
+      if (failed(outlineOp(op, "attention")))
+        return failure();
+    } else if (c == OpClass::Loops &&
+               !op->hasTrait<OpTrait::IsTerminator>()) {
+      if (failed(outlineOp(op, "loops")))
+        return failure();
+    } else if (op->getNumResults() == 1 && kept.contains(op->getResult(0)) &&
+               (c == OpClass::Rows || c == OpClass::Contraction)) {
+      if (failed(outline(op->getResult(0))))
+        return failure();
+    } else if (c == OpClass::Free && op->getNumResults() == 1 &&
+               kept.contains(op->getResult(0))) {
+      // A constant that is returned or handed to a view.
+      if (isa<linalg::FillOp>(op) && failed(outlineOp(op, "loops")))
+        return failure();
+    }
+  }
+  // What was outlined has no users left.
+  IRRewriter rewriter(function.getContext());
+  (void)runRegionDCE(rewriter, function->getRegions());
+  return success();
+}
+
+namespace {
+struct FuseKernels : heddle::impl::FuseKernelsPassBase<FuseKernels> {
+  using FuseKernelsPassBase::FuseKernelsPassBase;
+
+  void runOnOperation() override {
+    SymbolTable symbols(getOperation());
+    llvm::StringMap<func::FuncOp> byBody;
+    TileTarget target;
+    target.lanes = lanes;
+    target.threads = threads;
+    SmallVector<func::FuncOp> entries;
+    for (auto f : getOperation().getOps<func::FuncOp>())
+      if (!f.isExternal() && !f->hasAttr(kKernelFamily))
+        entries.push_back(f);
+    for (func::FuncOp f : entries) {
+      IRRewriter rewriter(&getContext());
+      SmallVector<linalg::LinalgOp> named;
+      f.walk([&](linalg::LinalgOp op) {
+        if (!isa<linalg::GenericOp, linalg::FillOp>(op))
+          named.push_back(op);
+      });
+      for (linalg::LinalgOp op : named) {
+        rewriter.setInsertionPoint(op);
+        if (failed(linalg::generalizeNamedOp(rewriter, op))) {
+          op->emitOpError("cannot be written as a linalg.generic");
+          return signalPassFailure();
+        }
+      }
+      (void)runRegionDCE(rewriter, f->getRegions());
+      if (failed(Fuser(f, symbols, byBody, target).run()))
+        return signalPassFailure();
+    }
+  }
+};
+} // namespace

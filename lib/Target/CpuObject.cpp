@@ -1,0 +1,109 @@
+//===- CpuObject.cpp - LLVM IR, assembly and objects for a CPU ------------===//
+
+#include "heddle/Target/CpuObject.h"
+
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/SmallVectorMemoryBuffer.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Support/raw_ostream.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/TargetParser/Host.h"
+#include "llvm/TargetParser/Triple.h"
+
+using namespace mlir;
+using namespace heddle;
+
+static std::unique_ptr<llvm::TargetMachine>
+createMachine(const CpuTarget &target, std::string &error) {
+  static bool initialized = [] {
+    llvm::InitializeNativeTarget();
+    llvm::InitializeNativeTargetAsmPrinter();
+    return true;
+  }();
+  (void)initialized;
+  llvm::Triple triple("x86_64-unknown-linux-gnu");
+  const llvm::Target *llvmTarget =
+      llvm::TargetRegistry::lookupTarget(triple, error);
+  if (!llvmTarget)
+    return nullptr;
+  std::string features;
+  for (const std::string &f : target.features)
+    features += (features.empty() ? "+" : ",+") + f;
+  return std::unique_ptr<llvm::TargetMachine>(llvmTarget->createTargetMachine(
+      triple, target.cpu, features, {}, llvm::Reloc::PIC_,
+      llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
+}
+
+/// The loops are written as they should run: the vectorizers stay off.
+static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
+  llvm::PipelineTuningOptions tuning;
+  tuning.LoopVectorization = false;
+  tuning.SLPVectorization = false;
+  llvm::LoopAnalysisManager lam;
+  llvm::FunctionAnalysisManager fam;
+  llvm::CGSCCAnalysisManager cgam;
+  llvm::ModuleAnalysisManager mam;
+  llvm::PassBuilder pb(&machine, tuning);
+  pb.registerModuleAnalyses(mam);
+  pb.registerCGSCCAnalyses(cgam);
+  pb.registerFunctionAnalyses(fam);
+  pb.registerLoopAnalyses(lam);
+  pb.crossRegisterProxies(lam, fam, cgam, mam);
+  pb.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2)
+      .run(module, mam);
+}
+
+LogicalResult heddle::emitCpu(ModuleOp module, const CpuTarget &target,
+                              CpuOutput output, std::vector<uint8_t> &bytes) {
+  std::string error;
+  std::unique_ptr<llvm::TargetMachine> machine = createMachine(target, error);
+  if (!machine)
+    return module.emitError("cannot create an x86-64 code generator: ")
+           << error;
+  registerBuiltinDialectTranslation(*module.getContext());
+  registerLLVMDialectTranslation(*module.getContext());
+  llvm::LLVMContext context;
+  std::unique_ptr<llvm::Module> llvmModule =
+      translateModuleToLLVMIR(module, context, "heddle");
+  if (!llvmModule)
+    return module.emitError("cannot translate the kernels to LLVM IR");
+  llvmModule->setTargetTriple(machine->getTargetTriple());
+  llvmModule->setDataLayout(machine->createDataLayout());
+  llvmModule->setPICLevel(llvm::PICLevel::BigPIC);
+  std::string width = std::to_string(target.vectorLanes * 32);
+  std::string features = machine->getTargetFeatureString().str();
+  for (llvm::Function &f : *llvmModule) {
+    if (f.isDeclaration())
+      continue;
+    f.addFnAttr("target-cpu", target.cpu);
+    if (!features.empty())
+      f.addFnAttr("target-features", features);
+    f.addFnAttr("prefer-vector-width", width);
+    f.addFnAttr("min-legal-vector-width", width);
+    f.addFnAttr(llvm::Attribute::NoUnwind);
+  }
+  optimize(*llvmModule, *machine);
+
+  llvm::SmallVector<char, 0> buffer;
+  llvm::raw_svector_ostream os(buffer);
+  if (output == CpuOutput::LLVMText) {
+    llvmModule->print(os, nullptr);
+  } else {
+    llvm::legacy::PassManager passes;
+    auto kind = output == CpuOutput::Assembly
+                    ? llvm::CodeGenFileType::AssemblyFile
+                    : llvm::CodeGenFileType::ObjectFile;
+    if (machine->addPassesToEmitFile(passes, os, nullptr, kind))
+      return module.emitError("LLVM cannot emit this kind of file");
+    passes.run(*llvmModule);
+  }
+  bytes.assign(buffer.begin(), buffer.end());
+  return success();
+}

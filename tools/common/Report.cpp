@@ -1,0 +1,210 @@
+//===- Report.cpp - what a compiled program is, as text or JSON -----------===//
+
+#include "common/Report.h"
+
+#include <algorithm>
+#include <array>
+#include <cinttypes>
+#include <cstdio>
+#include <ostream>
+
+using namespace heddle;
+
+namespace {
+
+/// Counts of a command list: how many commands are written and, per kernel, how
+/// many launches they become once repeats are unrolled.
+struct CommandCounts {
+  std::array<int64_t, 4> written{}; // by Command::Kind
+  std::vector<int64_t> launches;    // by kernel
+  explicit CommandCounts(const Function &function)
+      : launches(function.kernels.size()) {
+    count(function.commands, 1);
+  }
+  int64_t of(Command::Kind kind) const {
+    return written[static_cast<size_t>(kind)];
+  }
+
+private:
+  void count(const std::vector<Command> &commands, int64_t times) {
+    for (const Command &command : commands) {
+      ++written[static_cast<size_t>(command.kind)];
+      if (command.kind == Command::Kind::Launch &&
+          command.kernel < launches.size())
+        launches[command.kernel] += times;
+      if (command.kind == Command::Kind::Repeat)
+        count(command.body, times * command.count);
+    }
+  }
+};
+
+double mib(int64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
+
+std::string hex(uint64_t value) {
+  char text[24];
+  std::snprintf(text, sizeof text, "0x%016" PRIx64, value);
+  return text;
+}
+
+/// printf into a string, for columns.
+template <typename... Args>
+std::string format(const char *pattern, Args... args) {
+  int size = std::snprintf(nullptr, 0, pattern, args...);
+  std::string text(static_cast<size_t>(size), '\0');
+  std::snprintf(text.data(), text.size() + 1, pattern, args...);
+  return text;
+}
+
+Json reportSignature(const std::vector<NamedTensorType> &values,
+                     bool arguments) {
+  Json list = Json::array();
+  for (const NamedTensorType &value : values) {
+    Json entry{{"name", value.name},
+               {"dtype", dtypeName(value.type.dtype)},
+               {"shape", value.type.shape},
+               {"bytes", value.type.byteSize()}};
+    if (arguments) {
+      entry["used"] = value.used;
+      entry["donated"] = value.donated;
+    }
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
+void printSignature(const char *title,
+                    const std::vector<NamedTensorType> &values,
+                    std::ostream &os) {
+  os << "  " << title << "\n";
+  for (size_t i = 0; i < values.size(); ++i) {
+    const NamedTensorType &value = values[i];
+    os << format("    %-3zu %-32s %10.3f MiB", i, value.type.str().c_str(),
+                 mib(value.type.byteSize()));
+    if (!value.name.empty())
+      os << "  " << value.name;
+    if (!value.used)
+      os << "  (unread)";
+    if (value.donated)
+      os << "  (donated)";
+    os << "\n";
+  }
+}
+
+} // namespace
+
+Status heddle::parseReportFormat(const std::string &value,
+                                 ReportFormat &format) {
+  if (value.empty() || value == "text")
+    format = ReportFormat::Text;
+  else if (value == "json")
+    format = ReportFormat::Json;
+  else
+    return Status::error("expected --report=text or --report=json, got '" +
+                         value + "'");
+  return {};
+}
+
+Json heddle::reportFunction(const Function &function, int threads) {
+  CommandCounts counts(function);
+  Json kernels = Json::array();
+  int64_t flops = 0;
+  for (size_t i = 0; i < function.kernels.size(); ++i) {
+    const KernelInfo &kernel = function.kernels[i];
+    flops += kernel.flops * counts.launches[i];
+    kernels.push_back({{"name", kernel.name},
+                       {"family", kernel.family},
+                       {"description", kernel.description},
+                       {"launches", counts.launches[i]},
+                       {"blocks", kernel.numBlocks},
+                       {"flops", kernel.flops},
+                       {"min_bytes", kernel.minBytes},
+                       {"scratch_bytes", kernel.scratchBytes}});
+  }
+  const MemoryPlan &plan = function.plan;
+  return Json{{"name", function.name},
+              {"arguments", reportSignature(function.arguments, true)},
+              {"results", reportSignature(function.results, false)},
+              {"flops", flops},
+              {"kernels", std::move(kernels)},
+              {"commands",
+               {{"launch", counts.of(Command::Kind::Launch)},
+                {"copy", counts.of(Command::Kind::Copy)},
+                {"fill", counts.of(Command::Kind::Fill)},
+                {"repeat", counts.of(Command::Kind::Repeat)}}},
+              {"plan",
+               {{"threads", threads},
+                {"arg_mb", mib(plan.argBytes)},
+                {"out_mb", mib(plan.outBytes)},
+                {"temp_mb", mib(plan.tempBytes(threads))},
+                {"alias_mb", mib(plan.aliasBytes)},
+                {"footprint_mb", mib(plan.footprintBytes(threads))},
+                {"work_mb", mib(plan.workBytes)},
+                {"arena_mb", mib(plan.arenaBytes)},
+                {"max_live_mb", mib(plan.maxLiveBytes)},
+                {"scratch_mb_per_thread", mib(plan.scratchBytesPerThread)},
+                {"hash", hex(plan.planHash)}}},
+              {"object_bytes", function.object.size()},
+              {"constant_bytes", function.constants.size()}};
+}
+
+Json heddle::reportProgram(const Program &program, int threads) {
+  Json functions = Json::array();
+  for (const Function &function : program.functions)
+    functions.push_back(reportFunction(function, threads));
+  return Json{{"target", program.target},
+              {"isa", program.isa},
+              {"isa_features", program.isaFeatures},
+              {"producer", program.producer},
+              {"functions", std::move(functions)}};
+}
+
+void heddle::printFunctionReport(const Function &function, int threads,
+                                 std::ostream &os) {
+  CommandCounts counts(function);
+  os << "function " << function.name << "\n";
+  printSignature("arguments", function.arguments, os);
+  printSignature("results", function.results, os);
+
+  size_t width = 4;
+  for (const KernelInfo &kernel : function.kernels)
+    width = std::max(width, kernel.name.size());
+  int column = static_cast<int>(width);
+  os << format("  kernels\n    %-*s  %-11s %8s %8s %12s %12s  %s\n", column,
+               "name", "family", "launches", "blocks", "MFLOP", "min MiB",
+               "description");
+  for (size_t i = 0; i < function.kernels.size(); ++i) {
+    const KernelInfo &kernel = function.kernels[i];
+    os << format(
+        "    %-*s  %-11s %8" PRId64 " %8" PRId64 " %12.3f %12.3f  %s\n", column,
+        kernel.name.c_str(), kernel.family.c_str(), counts.launches[i],
+        kernel.numBlocks, static_cast<double>(kernel.flops) * 1e-6,
+        mib(kernel.minBytes), kernel.description.c_str());
+  }
+  os << "  commands: " << counts.of(Command::Kind::Launch) << " launch, "
+     << counts.of(Command::Kind::Copy) << " copy, "
+     << counts.of(Command::Kind::Fill) << " fill, "
+     << counts.of(Command::Kind::Repeat) << " repeat\n";
+
+  const MemoryPlan &plan = function.plan;
+  os << format("  memory in MiB with %d thread%s\n", threads,
+               threads == 1 ? "" : "s")
+     << format("    arg %.3f  out %.3f  temp %.3f  alias %.3f  footprint %.3f"
+               "  work %.3f\n",
+               mib(plan.argBytes), mib(plan.outBytes),
+               mib(plan.tempBytes(threads)), mib(plan.aliasBytes),
+               mib(plan.footprintBytes(threads)), mib(plan.workBytes))
+     << format("    arena %.3f  max-live %.3f  scratch per thread %.3f"
+               "  plan %s\n",
+               mib(plan.arenaBytes), mib(plan.maxLiveBytes),
+               mib(plan.scratchBytesPerThread), hex(plan.planHash).c_str());
+}
+
+void heddle::printProgramReport(const Program &program, int threads,
+                                std::ostream &os) {
+  os << "target " << program.target << ", " << program.isa << ", made by "
+     << program.producer << "\n";
+  for (const Function &function : program.functions) {
+    os << "\n";
+    printFunctionReport(function, threads, os);
+  }
+}

@@ -1,0 +1,112 @@
+//===- Compile.cpp - from a model file to what was asked for --------------===//
+
+#include "Compile.h"
+
+#include "mlir/IR/AsmState.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Support/FileUtilities.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/Error.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/SourceMgr.h"
+
+#include <iostream>
+
+using namespace heddle;
+using namespace heddle::compile;
+using namespace mlir;
+
+/// Writes a bundle or text through a temporary file that is renamed at the end.
+static Status writeOutput(const Options &options, const Program &program,
+                          llvm::StringRef text) {
+  std::string failure;
+  if (options.emit == Emit::Bundle)
+    failure = writeProgramFile(options.output, program).message;
+  else if (options.emit != Emit::Nothing)
+    // The error names the path.
+    if (llvm::Error error = llvm::writeToOutput(
+            options.output, [&](llvm::raw_ostream &os) -> llvm::Error {
+              os << text;
+              return llvm::Error::success();
+            }))
+      failure = "cannot write " + llvm::toString(std::move(error));
+  if (failure.empty())
+    return {};
+  return Status::error(failure + "; choose a writable place with -o");
+}
+
+static void printReport(const Options &options, const Program &program) {
+  if (options.report == ReportFormat::Json)
+    std::cout << reportProgram(program, options.threads).dump(2) << "\n";
+  else if (options.report == ReportFormat::Text)
+    printProgramReport(program, options.threads, std::cout);
+  std::cout.flush();
+}
+
+/// The compiled module as text in the form of `options.emit`.
+static bool render(const Options &options, ModuleOp module, std::string &text) {
+  llvm::raw_string_ostream os(text);
+  switch (options.emit) {
+  case Emit::Nothing:
+  case Emit::Bundle:
+    return true;
+  case Emit::Mlir: {
+    // Flags of the printer (--mlir-print-debuginfo, ...) come from its options.
+    AsmState state(module);
+    module->print(os, state);
+    os << "\n";
+    return true;
+  }
+  case Emit::Llvm:
+  case Emit::Asm:
+    return succeeded(
+        emitLLVMText(module, options.compile, options.emit == Emit::Asm, text));
+  }
+  return false;
+}
+
+bool heddle::compile::compileFile(const Options &options, Status &status) {
+  std::string message;
+  std::unique_ptr<llvm::MemoryBuffer> file =
+      openInputFile(options.input, &message);
+  if (!file) {
+    status = Status::error(message);
+    return false;
+  }
+  DialectRegistry registry;
+  registerCompilerDialects(registry);
+  MLIRContext context(registry);
+  // Diagnostics show the source line; the op in generic form is only on demand.
+  if (!llvm::cl::getRegisteredOptions()
+           .lookup("mlir-print-op-on-diagnostic")
+           ->getNumOccurrences())
+    context.printOpOnDiagnostic(false);
+  llvm::SourceMgr sources;
+  sources.AddNewSourceBuffer(std::move(file), llvm::SMLoc());
+  SourceMgrDiagnosticHandler handler(sources, &context);
+
+  OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(sources, &context);
+  if (!module)
+    return false;
+
+  CompileOptions compile = options.compile;
+  bool configured = true;
+  compile.configure = [&](PassManager &pm) {
+    configured &= succeeded(applyPassManagerCLOptions(pm));
+    applyDefaultTimingPassManagerCLOptions(pm);
+  };
+  Program program;
+  std::string text;
+  if (failed(compileModule(*module, compile, program)) || !configured ||
+      !render(options, *module, text))
+    return false;
+
+  status = writeOutput(options, program, text);
+  if (!status.ok())
+    return false;
+  printReport(options, program);
+  return true;
+}

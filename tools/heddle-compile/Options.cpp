@@ -1,0 +1,237 @@
+//===- Options.cpp - the command line of heddle-compile -------------------===//
+
+#include "Options.h"
+
+#include "heddle/Runtime/CpuDevice.h"
+
+#include "mlir/IR/AsmState.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Support/Timing.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/Config/llvm-config.h"
+#include "llvm/Support/CommandLine.h"
+
+using namespace heddle;
+using namespace heddle::compile;
+
+namespace cl = llvm::cl;
+
+namespace {
+
+/// The options as the command line library fills them. They are made in main
+/// and not as globals, because LLVM's shared library has registered an option
+/// `threads` of its own by then, which makes place for ours.
+struct Flags {
+  cl::OptionCategory category{"heddle-compile options"};
+  cl::opt<std::string> input{cl::Positional, cl::desc("MODEL.mlir"),
+                             cl::cat(category)};
+  cl::opt<std::string> output{"o",
+                              cl::desc("file to write; - is standard output"),
+                              cl::value_desc("file"), cl::cat(category)};
+  cl::alias outputAlias{"output", cl::desc("same as -o"), cl::aliasopt(output),
+                        cl::cat(category)};
+  cl::opt<std::string> target{"target", cl::desc("cpu (default)"),
+                              cl::init("cpu"), cl::value_desc("name"),
+                              cl::cat(category)};
+  cl::opt<std::string> cpu{
+      "cpu", cl::desc("native (default), x86-64-v3 or x86-64-v4"),
+      cl::init("native"), cl::value_desc("name"), cl::cat(category)};
+  cl::opt<std::string> emit{
+      "emit", cl::desc("what to write: bundle (default), mlir, llvm or asm"),
+      cl::value_desc("kind"), cl::cat(category)};
+  cl::opt<std::string> compileTo{
+      "compile-to",
+      cl::desc("stop after a stage and write MLIR: model, fuse, plan, tile, "
+               "cpu or llvm"),
+      cl::value_desc("stage"), cl::cat(category)};
+  cl::opt<std::string> entry{
+      "entry", cl::desc("function to compile; default: all public ones"),
+      cl::value_desc("name"), cl::cat(category)};
+  cl::opt<std::string> report{
+      "report",
+      cl::desc("print signature, kernels, commands and memory plan to standard "
+               "output: text (default) or json"),
+      cl::value_desc("format"), cl::ValueOptional, cl::cat(category)};
+  cl::opt<std::string> threads{
+      "threads",
+      cl::desc("workers that the report's memory figures are for; default: the "
+               "cores of this process"),
+      cl::value_desc("n"), cl::cat(category)};
+  cl::opt<bool> listTargets{"list-targets", cl::desc("list the targets"),
+                            cl::cat(category)};
+};
+
+/// Takes names that we use away from whoever registered them first.
+void releaseNames() {
+  auto &registered = cl::getRegisteredOptions();
+  llvm::SmallVector<cl::Option *> taken;
+  for (llvm::StringRef name :
+       {"o", "output", "target", "cpu", "emit", "compile-to", "entry", "report",
+        "threads", "list-targets"})
+    if (cl::Option *option = registered.lookup(name))
+      taken.push_back(option);
+  for (cl::Option *option : taken)
+    option->removeArgument();
+}
+
+Flags &flags() {
+  static Flags flags;
+  return flags;
+}
+
+} // namespace
+
+/// One line without the name of the tool from what the command line library
+/// says about an option.
+static std::string oneLine(llvm::StringRef text) {
+  llvm::SmallVector<llvm::StringRef> lines;
+  text.trim().split(lines, '\n');
+  std::string joined;
+  for (llvm::StringRef line : lines) {
+    line.consume_front("heddle-compile: ");
+    joined += (joined.empty() ? "" : "; ") + line.trim().str();
+  }
+  return joined;
+}
+
+static Status readOptions(Options &options);
+
+Status heddle::compile::parseCommandLine(int argc, char **argv,
+                                         Options &options) {
+  releaseNames();
+  Flags &own = flags();
+  mlir::registerAsmPrinterCLOptions();
+  mlir::registerMLIRContextCLOptions();
+  mlir::registerPassManagerCLOptions();
+  mlir::registerDefaultTimingManagerCLOptions();
+  cl::HideUnrelatedOptions(own.category);
+  cl::SetVersionPrinter([](llvm::raw_ostream &os) {
+    os << "heddle-compile " HEDDLE_VERSION ", LLVM " LLVM_VERSION_STRING "\n";
+  });
+  std::string errors;
+  llvm::raw_string_ostream stream(errors);
+  if (!cl::ParseCommandLineOptions(
+          argc, argv,
+          "Compiles a model graph (MLIR) to a bundle that heddle-run "
+          "executes.\n\n"
+          "MLIR's own options work too (--help-hidden lists them):\n"
+          "  --mlir-print-ir-tree-dir=DIR, --mlir-print-ir-after-all,\n"
+          "  --mlir-timing, --mlir-pass-pipeline-crash-reproducer=FILE\n",
+          &stream)) {
+    // What is wrong inside an option (a missing value) was printed already.
+    if (errors.empty())
+      std::exit(1);
+    return Status::error(oneLine(errors));
+  }
+  return readOptions(options);
+}
+
+/// "expected --NAME to be A, B or C, got 'found'".
+static Status expectedOneOf(llvm::StringRef name, llvm::StringRef choices,
+                            llvm::StringRef found) {
+  return Status::error(
+      ("expected --" + name + " to be " + choices + ", got '" + found + "'")
+          .str());
+}
+
+/// Decides what is written and how far compilation goes.
+static Status readEmit(Options &options) {
+  const Flags &own = flags();
+  if (!own.compileTo.empty()) {
+    std::optional<Stage> stage = parseStage(own.compileTo);
+    if (!stage)
+      return expectedOneOf("compile-to",
+                           "model, fuse, plan, tile, cpu, llvm or object",
+                           own.compileTo);
+    options.compile.compileTo = *stage;
+  }
+  bool partial = options.compile.compileTo != Stage::Object;
+
+  auto kind = llvm::StringSwitch<std::optional<Emit>>(own.emit)
+                  .Case("", partial ? Emit::Mlir : Emit::Bundle)
+                  .Case("bundle", Emit::Bundle)
+                  .Case("mlir", Emit::Mlir)
+                  .Case("llvm", Emit::Llvm)
+                  .Case("asm", Emit::Asm)
+                  .Default(std::nullopt);
+  if (!kind)
+    return expectedOneOf("emit", "bundle, mlir, llvm or asm", own.emit);
+  options.emit = *kind;
+  if (options.emit == Emit::Bundle) {
+    if (partial)
+      return Status::error("expected --compile-to=object with --emit=bundle, "
+                           "got '" +
+                           own.compileTo + "'; use --emit=mlir");
+    return {};
+  }
+  if (options.emit != Emit::Mlir && !own.compileTo.empty() &&
+      options.compile.compileTo != Stage::Llvm)
+    return Status::error("expected --compile-to=llvm with --emit=" + own.emit +
+                         ", got '" + own.compileTo +
+                         "'; drop --compile-to or use --emit=mlir");
+  if (!partial) // text is of the last stage that has any
+    options.compile.compileTo = Stage::Llvm;
+  return {};
+}
+
+static Status readOptions(Options &options) {
+  const Flags &own = flags();
+  options.listTargets = own.listTargets;
+  if (options.listTargets)
+    return {};
+  if (own.input.empty())
+    return Status::error(
+        "expected a model, found none; pass MODEL.mlir, or - for standard "
+        "input");
+  options.input = own.input;
+  options.output = own.output;
+
+  if (own.target != "cpu")
+    return expectedOneOf("target", "cpu", own.target);
+  if (own.cpu != "native" && own.cpu != "x86-64-v3" && own.cpu != "x86-64-v4")
+    return expectedOneOf("cpu", "native, x86-64-v3 or x86-64-v4", own.cpu);
+  options.compile.target = own.target;
+  options.compile.cpu = own.cpu;
+  options.compile.entry = own.entry;
+
+  if (Status status = readEmit(options); !status.ok())
+    return status;
+  if (own.report.getNumOccurrences()) {
+    if (Status status = parseReportFormat(own.report, options.report);
+        !status.ok())
+      return status;
+    if (options.emit != Emit::Bundle)
+      return Status::error("expected a whole compilation with --report, got "
+                           "one that stops at an earlier stage; drop --emit "
+                           "and --compile-to");
+    if (options.output == "-")
+      return Status::error("expected one use of standard output, got -o - and "
+                           "--report; write the bundle to a file");
+  }
+  options.threads = cpuThreads();
+  if (!own.threads.empty() &&
+      (!llvm::to_integer(own.threads.getValue(), options.threads) ||
+       options.threads < 1))
+    return Status::error("expected --threads to be a number of at least 1, got "
+                         "'" +
+                         own.threads + "'");
+
+  if (options.output.empty()) {
+    if (options.emit != Emit::Bundle)
+      options.output = "-";
+    else if (options.report != ReportFormat::None)
+      options.emit = Emit::Nothing;
+    else
+      return Status::error("expected a place for the bundle, found none; pass "
+                           "-o MODEL.heddle, or -o - for standard output");
+  }
+  return {};
+}
+
+void heddle::compile::printTargets(llvm::raw_ostream &os) {
+  os << "cpu  --cpu=native|x86-64-v3|x86-64-v4; this machine: " << cpuName()
+     << "\n";
+}

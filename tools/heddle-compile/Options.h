@@ -1,0 +1,37 @@
+//===- Options.h - the command line of heddle-compile -----------*- C++ -*-===//
+
+#ifndef HEDDLE_TOOLS_HEDDLE_COMPILE_OPTIONS_H
+#define HEDDLE_TOOLS_HEDDLE_COMPILE_OPTIONS_H
+
+#include "common/Report.h"
+#include "heddle/Pipelines/Pipelines.h"
+
+#include <string>
+
+namespace heddle::compile {
+
+/// What heddle-compile writes.
+enum class Emit { Nothing, Bundle, Mlir, Llvm, Asm };
+
+/// A checked command line.
+struct Options {
+  std::string input;  // "-" is standard input
+  std::string output; // "-" is standard output; empty where Emit::Nothing
+  Emit emit = Emit::Bundle;
+  ReportFormat report = ReportFormat::None;
+  int threads = 1; // workers that the memory figures of the report are for
+  bool listTargets = false;
+  CompileOptions compile;
+};
+
+/// Registers the options of MLIR's pass manager, printer and context beside our
+/// own, parses, and checks that the values fit together. Exits where help or
+/// the version was asked for and printed.
+Status parseCommandLine(int argc, char **argv, Options &options);
+
+/// What `--target` and `--cpu` take, one target a line.
+void printTargets(llvm::raw_ostream &os);
+
+} // namespace heddle::compile
+
+#endif // HEDDLE_TOOLS_HEDDLE_COMPILE_OPTIONS_H

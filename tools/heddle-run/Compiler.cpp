@@ -1,0 +1,230 @@
+//===- Compiler.cpp - what heddle-run needs of the compiler ---------------===//
+
+#include "Compiler.h"
+
+#include "heddle/Dialect/Heddle/IR/Heddle.h"
+#include "heddle/Pipelines/Pipelines.h"
+#include "heddle/Reference/Compare.h"
+#include "heddle/Reference/Evaluator.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Parser/Parser.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/SourceMgr.h"
+
+using namespace heddle;
+using namespace heddle::run;
+using namespace mlir;
+
+namespace {
+
+/// A parsed model with its context, which turns diagnostics into text.
+class Model {
+public:
+  Model(const std::string &text, const std::string &name)
+      : stream(diagnostics) {
+    DialectRegistry registry;
+    registerCompilerDialects(registry);
+    context = std::make_unique<MLIRContext>(registry);
+    context->printOpOnDiagnostic(false);
+    sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(text, name),
+                               llvm::SMLoc());
+    handler = std::make_unique<SourceMgrDiagnosticHandler>(
+        sources, context.get(), stream);
+    module = parseSourceFile<ModuleOp>(sources, context.get());
+  }
+
+  /// Null where the text does not parse.
+  ModuleOp get() { return module ? *module : ModuleOp(); }
+
+  /// What was reported so far, as a status; `otherwise` where nothing was.
+  Status error(const std::string &otherwise) {
+    llvm::StringRef text = llvm::StringRef(diagnostics).rtrim();
+    return Status::error(text.empty() ? otherwise : text.str());
+  }
+
+private:
+  std::string diagnostics;
+  llvm::raw_string_ostream stream;
+  llvm::SourceMgr sources;
+  std::unique_ptr<MLIRContext> context;
+  std::unique_ptr<SourceMgrDiagnosticHandler> handler;
+  OwningOpRef<ModuleOp> module;
+};
+
+std::optional<DType> toDType(Type type) {
+  if (type.isF32())
+    return DType::F32;
+  if (type.isF64())
+    return DType::F64;
+  if (type.isF16())
+    return DType::F16;
+  if (type.isBF16())
+    return DType::BF16;
+  if (type.isInteger(1))
+    return DType::I1;
+  if (type.isInteger(8))
+    return DType::I8;
+  if (type.isInteger(16))
+    return DType::I16;
+  if (type.isInteger(32))
+    return DType::I32;
+  if (type.isInteger(64))
+    return DType::I64;
+  return std::nullopt;
+}
+
+/// The host form of an argument or result type; scalars have rank 0.
+LogicalResult toTensorType(func::FuncOp function, Type type,
+                           heddle::TensorType &result) {
+  Type element = getElementTypeOrSelf(type);
+  std::optional<DType> dtype = toDType(element);
+  auto ranked = dyn_cast<RankedTensorType>(type);
+  if (!dtype || (ranked ? !ranked.hasStaticShape() : isa<ShapedType>(type)))
+    return function.emitError()
+           << "expected arguments and results to be static tensors of f32, "
+              "f64, f16, bf16 or an integer of 1, 8, 16, 32 or 64 bits, got "
+           << type;
+  result.dtype = *dtype;
+  if (ranked)
+    result.shape.assign(ranked.getShape().begin(), ranked.getShape().end());
+  return success();
+}
+
+LogicalResult toSignature(func::FuncOp op, Function &function) {
+  function.name = op.getName().str();
+  for (auto [i, type] : llvm::enumerate(op.getArgumentTypes())) {
+    NamedTensorType &argument = function.arguments.emplace_back();
+    if (auto name = op.getArgAttrOfType<StringAttr>(i, "heddle.arg_name"))
+      argument.name = name.str();
+    if (failed(toTensorType(op, type, argument.type)))
+      return failure();
+  }
+  for (Type type : op.getResultTypes())
+    if (failed(toTensorType(op, type, function.results.emplace_back().type)))
+      return failure();
+  return success();
+}
+
+ReferenceValues toValues(const ReferenceTensor &tensor) {
+  ReferenceValues values;
+  values.shape = tensor.shape;
+  values.isInteger = tensor.isInteger;
+  if (tensor.isInteger)
+    values.exact.assign(tensor.integer.begin(), tensor.integer.end());
+  else
+    values.exact = tensor.real;
+  return values;
+}
+
+ReferenceTensor toTensor(const ReferenceValues &values,
+                         const std::vector<double> &elements) {
+  ReferenceTensor tensor;
+  tensor.shape = values.shape;
+  tensor.isInteger = values.isInteger;
+  if (values.isInteger)
+    tensor.integer.assign(elements.begin(), elements.end());
+  else
+    tensor.real = elements;
+  return tensor;
+}
+
+} // namespace
+
+bool heddle::run::hasCompiler() { return true; }
+
+Status heddle::run::compileModel(const std::string &text,
+                                 const std::string &name,
+                                 const std::string &entry, Program &program) {
+  Model model(text, name);
+  CompileOptions options;
+  options.entry = entry;
+  if (!model.get() ||
+      failed(heddle::compileModule(model.get(), options, program)))
+    return model.error("expected a model that compiles, '" + name +
+                       "' does not");
+  return {};
+}
+
+Status heddle::run::importModel(const std::string &text,
+                                const std::string &name, Program &program) {
+  Model model(text, name);
+  if (!model.get())
+    return model.error("expected a model, cannot parse '" + name + "'");
+  program.target = "reference";
+  for (auto op : model.get().getOps<func::FuncOp>()) {
+    if (!op.isPublic() || op.isExternal())
+      continue;
+    Function &function = program.functions.emplace_back();
+    if (failed(toSignature(op, function)))
+      return model.error("expected static tensors in '" + name + "'");
+    function.source = text;
+  }
+  return {};
+}
+
+Status heddle::run::evaluateReference(const Function &function,
+                                      const std::vector<HostTensor> &inputs,
+                                      bool exact, bool declared, int threads,
+                                      std::vector<ReferenceValues> &results) {
+  if (function.source.empty())
+    return Status::error("expected the source of '" + function.name +
+                         "' in the bundle for the reference device, found "
+                         "none; compile again and keep it");
+  Model model(function.source, "<source of " + function.name + ">");
+  auto op = model.get() ? model.get().lookupSymbol<func::FuncOp>(function.name)
+                        : func::FuncOp();
+  if (!op)
+    return model.error("expected a function '" + function.name +
+                       "' in its source, found none; compile the model again");
+  auto evaluateIn = [&](ReferenceMode mode,
+                        SmallVectorImpl<ReferenceTensor> &out) {
+    ReferenceOptions options;
+    options.mode = mode;
+    options.threads = threads;
+    return evaluate(op, inputs, options, out);
+  };
+  SmallVector<ReferenceTensor> exactValues, declaredValues;
+  if ((exact && failed(evaluateIn(ReferenceMode::Exact, exactValues))) ||
+      (declared && failed(evaluateIn(ReferenceMode::Declared, declaredValues))))
+    return model.error("expected a model that the reference device can "
+                       "evaluate, '" +
+                       function.name + "' is not");
+  results.clear();
+  for (const ReferenceTensor &tensor : exact ? exactValues : declaredValues)
+    results.push_back(toValues(tensor));
+  for (auto [i, tensor] : llvm::enumerate(declaredValues))
+    results[i].declared = toValues(tensor).exact;
+  return {};
+}
+
+Rounding heddle::run::roundingOf(const Function &function) {
+  llvm::StringRef source = function.source;
+  Rounding rounding;
+  rounding.bf16 = source.contains("bf16");
+  rounding.tf32 = source.contains("tf32");
+  for (size_t at = source.find("f16"); at != llvm::StringRef::npos;
+       at = source.find("f16", at + 1))
+    rounding.f16 |= at == 0 || source[at - 1] != 'b';
+  return rounding;
+}
+
+Status heddle::run::judge(const HostTensor &actual,
+                          const ReferenceValues &reference,
+                          const Rounding &rounding, Verdict &verdict) {
+  CompareOptions options;
+  options.tf32 = rounding.tf32;
+  if (rounding.bf16 || rounding.f16)
+    options.computeType = rounding.bf16 ? DType::BF16 : DType::F16;
+  ReferenceTensor exact = toTensor(reference, reference.exact);
+  ReferenceTensor declared = toTensor(reference, reference.declared);
+  CompareResult result = compareWithReference(
+      actual, exact, reference.declared.empty() ? nullptr : &declared, options);
+  verdict.passed = result.passed;
+  verdict.maxAbsError = result.maxAbsError;
+  verdict.relError = result.relError;
+  verdict.rule = result.rule;
+  verdict.failure = result.failure;
+  return {};
+}

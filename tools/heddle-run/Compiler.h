@@ -1,0 +1,72 @@
+//===- Compiler.h - what heddle-run needs of the compiler -------*- C++ -*-===//
+//
+// Two implementations: Compiler.cpp on MLIR, and CompilerAbsent.cpp for the
+// runtime-only build, where each function fails with a message that says so.
+// No LLVM type crosses this header.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef HEDDLE_TOOLS_HEDDLE_RUN_COMPILER_H
+#define HEDDLE_TOOLS_HEDDLE_RUN_COMPILER_H
+
+#include "heddle/Runtime/Program.h"
+
+#include <string>
+#include <vector>
+
+namespace heddle::run {
+
+/// One result of the reference device. `exact` is f64 throughout; `declared`,
+/// where it was asked for, rounds where the model rounds. Row-major.
+struct ReferenceValues {
+  std::vector<int64_t> shape;
+  bool isInteger = false; // the values below are whole numbers
+  std::vector<double> exact;
+  std::vector<double> declared;
+};
+
+/// Whether this build has the compiler and the reference device.
+bool hasCompiler();
+
+/// Compiles a model in MLIR text or bytecode for this CPU. `name` is what its
+/// diagnostics call the file; `entry` may be empty (every public function). The
+/// status holds the diagnostics, source lines included.
+Status compileModel(const std::string &text, const std::string &name,
+                    const std::string &entry, Program &program);
+
+/// Reads signatures only: a program without kernels whose functions carry their
+/// source, for the reference device.
+Status importModel(const std::string &text, const std::string &name,
+                   Program &program);
+
+/// Evaluates `function` from its source with `threads` workers (0: all cores),
+/// in the modes asked for.
+Status evaluateReference(const Function &function,
+                         const std::vector<HostTensor> &inputs, bool exact,
+                         bool declared, int threads,
+                         std::vector<ReferenceValues> &results);
+
+/// What the arithmetic of a function rounds to, read off its source.
+struct Rounding {
+  bool bf16 = false, f16 = false, tf32 = false;
+  bool narrow() const { return bf16 || f16 || tf32; }
+};
+Rounding roundingOf(const Function &function);
+
+/// The verdict on one result by the reference device's own rule.
+struct Verdict {
+  bool passed = false;
+  double maxAbsError = 0;
+  double relError = 0; // max|out - ref| / max|ref|
+  std::string rule;    // the limit in words
+  std::string failure; // one sentence; empty where it passed
+};
+
+/// Judges `actual`: f32 by its distance to the exact values, results of narrow
+/// arithmetic by the distance of the declared ones as well.
+Status judge(const HostTensor &actual, const ReferenceValues &reference,
+             const Rounding &rounding, Verdict &verdict);
+
+} // namespace heddle::run
+
+#endif // HEDDLE_TOOLS_HEDDLE_RUN_COMPILER_H

@@ -1,0 +1,40 @@
+//===- CompilerAbsent.cpp - the runtime-only build ------------------------===//
+
+#include "Compiler.h"
+
+using namespace heddle;
+using namespace heddle::run;
+
+static Status absent(const std::string &wanted, const std::string &instead) {
+  return Status::error("expected a build with the compiler for " + wanted +
+                       ", this one has the runtime only; " + instead);
+}
+
+bool heddle::run::hasCompiler() { return false; }
+
+Status heddle::run::compileModel(const std::string &, const std::string &name,
+                                 const std::string &, Program &) {
+  return absent("the model graph '" + name + "'",
+                "compile it with heddle-compile and run the bundle");
+}
+
+Status heddle::run::importModel(const std::string &, const std::string &name,
+                                Program &) {
+  return absent("the model graph '" + name + "'",
+                "compile it with heddle-compile and run the bundle");
+}
+
+Status heddle::run::evaluateReference(const Function &,
+                                      const std::vector<HostTensor> &, bool,
+                                      bool, int,
+                                      std::vector<ReferenceValues> &) {
+  return absent("the reference device",
+                "use --device=cpu without --check=reference");
+}
+
+Rounding heddle::run::roundingOf(const Function &) { return {}; }
+
+Status heddle::run::judge(const HostTensor &, const ReferenceValues &,
+                          const Rounding &, Verdict &) {
+  return absent("--check=reference", "use --expected-output=@FILE.npy");
+}

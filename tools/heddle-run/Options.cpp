@@ -1,0 +1,190 @@
+//===- Options.cpp - the command line of heddle-run -----------------------===//
+
+#include "Options.h"
+
+#include <CLI/CLI.hpp>
+
+#include <charconv>
+#include <cmath>
+
+using namespace heddle;
+using namespace heddle::run;
+
+namespace {
+
+/// The options as CLI11 fills them.
+struct RawOptions {
+  std::string device = "cpu", check, report, referenceMode = "exact";
+  std::vector<std::string> inputs, outputs, expected;
+  double rtol = 0, atol = 0;
+};
+
+Status expectedOneOf(const std::string &option, const std::string &choices,
+                     const std::string &found) {
+  return Status::error("expected " + option + " to be " + choices + ", got '" +
+                       found + "'");
+}
+
+/// "@FILE.npy", "random:SEED", or one of them after "NAME=".
+Status parseInput(const std::string &text, InputSpec &spec) {
+  std::string source = text;
+  size_t equal = text.find('=');
+  if (!text.empty() && text[0] != '@' && equal != std::string::npos) {
+    spec.name = text.substr(0, equal);
+    source = text.substr(equal + 1);
+  }
+  if (source.size() > 1 && source[0] == '@') {
+    spec.path = source.substr(1);
+    return {};
+  }
+  const std::string random = "random:";
+  if (source.compare(0, random.size(), random) == 0) {
+    const char *first = source.data() + random.size();
+    const char *last = source.data() + source.size();
+    auto [end, error] = std::from_chars(first, last, spec.seed);
+    if (error == std::errc() && end == last && first != last)
+      return {};
+  }
+  return Status::error("expected --input=[NAME=]@FILE.npy or "
+                       "[NAME=]random:SEED, got '" +
+                       text + "'");
+}
+
+/// "@FILE.npy" for --output and --expected-output; "-" and "@-" are standard
+/// output where that makes sense.
+Status parsePath(const std::string &option, const std::string &text,
+                 bool allowDash, std::string &path) {
+  if (allowDash && text == "-")
+    path = "-";
+  else if (text.size() > 1 && text[0] == '@')
+    path = text.substr(1);
+  else
+    return Status::error("expected " + option + "=@FILE.npy, got '" + text +
+                         "'");
+  return {};
+}
+
+Status checkTolerance(const std::string &option,
+                      const std::optional<double> &value) {
+  if (!value || (std::isfinite(*value) && *value >= 0))
+    return {};
+  return Status::error("expected " + option +
+                       " to be finite and not negative, got " +
+                       std::to_string(*value));
+}
+
+Status finish(const RawOptions &raw, Options &options) {
+  if (options.model.empty() && !options.listDevices)
+    return Status::error("expected a model, found none; pass MODEL.heddle or "
+                         "MODEL.mlir, or - for standard input");
+  if (raw.device == "cpu")
+    options.device = DeviceKind::Cpu;
+  else if (raw.device == "reference")
+    options.device = DeviceKind::Reference;
+  else
+    return expectedOneOf("--device", "cpu or reference", raw.device);
+  if (raw.referenceMode != "exact" && raw.referenceMode != "declared")
+    return expectedOneOf("--reference-mode", "exact or declared",
+                         raw.referenceMode);
+  options.declared = raw.referenceMode == "declared";
+  if (!raw.check.empty() && raw.check != "reference")
+    return expectedOneOf("--check", "reference", raw.check);
+  options.checkReference = !raw.check.empty();
+  if (!raw.report.empty())
+    if (Status s = parseReportFormat(raw.report, options.report); !s.ok())
+      return s;
+
+  for (const std::string &text : raw.inputs)
+    if (Status s = parseInput(text, options.inputs.emplace_back()); !s.ok())
+      return s;
+  int dashes = 0;
+  for (const std::string &text : raw.outputs) {
+    std::string &path = options.outputs.emplace_back();
+    if (Status s = parsePath("--output", text, true, path); !s.ok())
+      return s;
+    dashes += path == "-";
+  }
+  if (dashes && (dashes > 1 || options.report != ReportFormat::None))
+    return Status::error("expected one use of standard output, got several "
+                         "(--output=- and --report); write to a file");
+  for (const std::string &text : raw.expected)
+    if (Status s = parsePath("--expected-output", text, false,
+                             options.expected.emplace_back());
+        !s.ok())
+      return s;
+
+  if (Status s = checkTolerance("--rtol", options.rtol); !s.ok())
+    return s;
+  if (Status s = checkTolerance("--atol", options.atol); !s.ok())
+    return s;
+  if (options.threads < 0 || options.repeats < 0 || options.warmup < 0)
+    return Status::error(
+        "expected --threads, --repeats and --warmup of at "
+        "least 0, got " +
+        std::to_string(
+            std::min({options.threads, options.repeats, options.warmup})));
+  return {};
+}
+
+} // namespace
+
+Status heddle::run::parseCommandLine(int argc, char **argv, Options &options,
+                                     bool &exit) {
+  RawOptions raw;
+  CLI::App app("Runs a compiled bundle or a model graph and summarises its "
+               "results.",
+               "heddle-run");
+  app.set_version_flag("--version", "heddle-run " HEDDLE_VERSION);
+  app.add_option("model", options.model,
+                 "MODEL.heddle or MODEL.mlir; - is standard input");
+  app.add_option("--device", raw.device, "cpu (default) or reference");
+  app.add_option("--function", options.function,
+                 "function to run, where there are several");
+  auto repeated = [&](const char *name, std::vector<std::string> &values,
+                      const char *help) {
+    app.add_option(name, values, help)
+        ->expected(1)
+        ->allow_extra_args(false)
+        ->take_all();
+  };
+  repeated("--input", raw.inputs,
+           "[NAME=]@FILE.npy or [NAME=]random:SEED; without a name: the next "
+           "argument; arguments without --input are random");
+  repeated("-o,--output", raw.outputs,
+           "@FILE.npy for the next result; - is standard output");
+  repeated("--expected-output", raw.expected,
+           "@FILE.npy that the next result is compared with");
+  app.add_option("--check", raw.check,
+                 "reference: compare with the reference device");
+  app.add_option("--reference-mode", raw.referenceMode,
+                 "exact (default, f64) or declared (rounds as the model says), "
+                 "for --device=reference");
+  CLI::Option *rtol =
+      app.add_option("--rtol", raw.rtol, "relative tolerance per element");
+  CLI::Option *atol =
+      app.add_option("--atol", raw.atol, "absolute tolerance per element");
+  app.add_option("--repeats", options.repeats, "timed runs after the first");
+  app.add_option("--warmup", options.warmup, "runs before the timed ones (1)");
+  app.add_option("--threads", options.threads,
+                 "workers; 0 (default): all cores")
+      ->envname("HEDDLE_THREADS");
+  app.add_flag("--report{text}", raw.report,
+               "also print signature, kernels and memory plan: text or json "
+               "(JSON only on standard output)");
+  app.add_flag("--list-devices", options.listDevices, "list the devices");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError &error) {
+    exit = error.get_exit_code() == 0;
+    if (exit) {
+      app.exit(error);
+      return {};
+    }
+    return Status::error(std::string(error.what()) + "; see heddle-run --help");
+  }
+  if (rtol->count())
+    options.rtol = raw.rtol;
+  if (atol->count())
+    options.atol = raw.atol;
+  return finish(raw, options);
+}

@@ -1,0 +1,47 @@
+//===- Options.h - the command line of heddle-run ---------------*- C++ -*-===//
+
+#ifndef HEDDLE_TOOLS_HEDDLE_RUN_OPTIONS_H
+#define HEDDLE_TOOLS_HEDDLE_RUN_OPTIONS_H
+
+#include "common/Report.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace heddle::run {
+
+/// Where an argument's values come from.
+struct InputSpec {
+  std::string name; // empty: the next argument in order
+  std::string path; // of a .npy file; empty: random
+  uint64_t seed = 0;
+};
+
+enum class DeviceKind { Cpu, Reference };
+
+/// A checked command line.
+struct Options {
+  std::string model; // .heddle or .mlir; "-" is standard input
+  DeviceKind device = DeviceKind::Cpu;
+  std::string function; // empty: the only one
+  std::vector<InputSpec> inputs;
+  std::vector<std::string> outputs;  // .npy paths, in the order of results
+  std::vector<std::string> expected; // likewise
+  bool checkReference = false;
+  bool declared = false;            // the reference device rounds
+  std::optional<double> rtol, atol; // absent: by element type
+  int repeats = 0;
+  int warmup = 1;
+  int threads = 0; // 0: the cores of this process
+  ReportFormat report = ReportFormat::None;
+  bool listDevices = false;
+};
+
+/// Parses and checks. Sets `exit` where help was asked for and printed.
+Status parseCommandLine(int argc, char **argv, Options &options, bool &exit);
+
+} // namespace heddle::run
+
+#endif // HEDDLE_TOOLS_HEDDLE_RUN_OPTIONS_H

@@ -1,0 +1,260 @@
+//===- Session.cpp - load, run, summarise, compare ------------------------===//
+
+#include "Session.h"
+
+#include "Arguments.h"
+#include "Compiler.h"
+#include "Execute.h"
+#include "Values.h"
+
+#include "heddle/Runtime/CpuDevice.h"
+#include "heddle/Runtime/Npy.h"
+
+#include <iostream>
+#include <sstream>
+
+using namespace heddle;
+using namespace heddle::run;
+
+namespace {
+
+/// The outcome of one comparison of one result.
+struct Check {
+  size_t result = 0;
+  std::string against; // "the reference device" or a file
+  bool passed = false;
+  double maxAbsError = 0, relError = 0;
+  std::string rule, worst;
+};
+
+std::string resultTitle(const Function &function, size_t i) {
+  const NamedTensorType &result = function.results[i];
+  return "result " + std::to_string(i) +
+         (result.name.empty() ? "" : " " + result.name) + ": " +
+         result.type.str();
+}
+
+bool hasTolerance(const Options &options) {
+  return options.rtol || options.atol;
+}
+
+Tolerance toleranceFor(const Options &options, DType type) {
+  if (!hasTolerance(options))
+    return defaultTolerance(type);
+  Tolerance tolerance;
+  tolerance.rtol = options.rtol.value_or(0);
+  tolerance.atol = options.atol.value_or(0);
+  return tolerance;
+}
+
+Check toCheck(size_t result, std::string against, const Comparison &comparison,
+              const Tolerance &tolerance, const TensorType &type) {
+  Check check;
+  check.result = result;
+  check.against = std::move(against);
+  check.passed = comparison.passed;
+  check.maxAbsError = comparison.maxAbsError;
+  check.relError = comparison.relError;
+  check.rule = tolerance.str();
+  check.worst = describeWorst(comparison, type);
+  return check;
+}
+
+/// Reads the files of --expected-output before anything runs.
+Status readExpected(const Options &options, const Function &function,
+                    std::vector<HostTensor> &expected) {
+  if (options.expected.size() > function.results.size())
+    return Status::error("expected at most " +
+                         std::to_string(function.results.size()) +
+                         " --expected-output for '" + function.name +
+                         "', got " + std::to_string(options.expected.size()));
+  if (options.outputs.size() > function.results.size())
+    return Status::error("expected at most " +
+                         std::to_string(function.results.size()) +
+                         " --output for '" + function.name + "', got " +
+                         std::to_string(options.outputs.size()));
+  for (size_t i = 0; i < options.expected.size(); ++i) {
+    Status status = readNpyFile(options.expected[i], expected.emplace_back(),
+                                &function.results[i].type);
+    if (!status.ok())
+      return Status::error("expected output " + std::to_string(i) + ": " +
+                           status.message);
+  }
+  return {};
+}
+
+/// Compares with the reference device: by its own rule, or by the tolerances
+/// of the command line where there are some.
+Status checkReference(const Options &options, const Function &function,
+                      const std::vector<HostTensor> &arguments,
+                      const std::vector<HostTensor> &results,
+                      std::vector<Check> &checks) {
+  Rounding rounding = roundingOf(function);
+  bool declared = rounding.narrow() && !hasTolerance(options);
+  std::vector<ReferenceValues> reference;
+  if (Status s = evaluateReference(function, arguments, /*exact=*/true,
+                                   declared, options.threads, reference);
+      !s.ok())
+    return s;
+  for (size_t i = 0; i < results.size(); ++i) {
+    const TensorType &type = function.results[i].type;
+    Tolerance tolerance = toleranceFor(options, type.dtype);
+    Comparison comparison = compare(
+        results[i], [&](int64_t e) { return reference[i].exact[e]; },
+        tolerance);
+    Check check =
+        toCheck(i, "the reference device", comparison, tolerance, type);
+    if (!hasTolerance(options)) {
+      Verdict verdict;
+      if (Status s = judge(results[i], reference[i], rounding, verdict);
+          !s.ok())
+        return s;
+      check.passed = verdict.passed;
+      check.maxAbsError = verdict.maxAbsError;
+      check.relError = verdict.relError;
+      check.rule = verdict.rule;
+      if (!verdict.failure.empty())
+        check.worst = verdict.failure;
+    }
+    checks.push_back(std::move(check));
+  }
+  return {};
+}
+
+Json toJson(const Summary &summary, const NamedTensorType &result) {
+  return Json{{"name", result.name},
+              {"dtype", dtypeName(result.type.dtype)},
+              {"shape", result.type.shape},
+              {"first", summary.first},
+              {"min", summary.min},
+              {"max", summary.max},
+              {"mean", summary.mean},
+              {"finite", summary.finite == summary.elements},
+              {"num_finite", summary.finite}};
+}
+
+Json toJson(const Check &check) {
+  Json json{{"result", check.result},    {"against", check.against},
+            {"passed", check.passed},    {"max_abs_err", check.maxAbsError},
+            {"rel_err", check.relError}, {"rule", check.rule}};
+  if (!check.passed)
+    json["worst"] = check.worst;
+  return json;
+}
+
+void printCheck(const Check &check, std::ostream &os) {
+  std::ostringstream numbers;
+  numbers << "max_abs_err " << check.maxAbsError << ", rel_err "
+          << check.relError << ", limit: " << check.rule;
+  os << "  " << (check.passed ? "matches " : "DIFFERS from ") << check.against
+     << " (" << numbers.str() << ")\n";
+  if (!check.passed)
+    os << "    " << check.worst << "\n";
+}
+
+int workers(const Options &options) {
+  return options.threads ? options.threads : cpuThreads();
+}
+
+void printText(const Options &options, const Function &function,
+               const std::vector<HostTensor> &results,
+               const std::vector<Check> &checks, const Timing &timing,
+               std::ostream &os) {
+  if (options.report == ReportFormat::Text)
+    printFunctionReport(function, workers(options), os);
+  for (size_t i = 0; i < results.size(); ++i) {
+    os << resultTitle(function, i) << "\n  " << summarize(results[i]).str()
+       << "\n";
+    for (const Check &check : checks)
+      if (check.result == i)
+        printCheck(check, os);
+  }
+  if (!timing.samples.empty())
+    os << "time: " << timing.str() << "\n";
+}
+
+void printJson(const Options &options, const Function &function,
+               const std::vector<HostTensor> &results,
+               const std::vector<Check> &checks, const Timing &timing) {
+  bool cpu = options.device == DeviceKind::Cpu;
+  Json json{{"device", cpu ? "cpu" : "reference"},
+            {"device_name", cpuName()},
+            {"threads", workers(options)},
+            {"function", reportFunction(function, workers(options))},
+            {"results", Json::array()},
+            {"checks", Json::array()}};
+  for (size_t i = 0; i < results.size(); ++i)
+    json["results"].push_back(
+        toJson(summarize(results[i]), function.results[i]));
+  for (const Check &check : checks)
+    json["checks"].push_back(toJson(check));
+  if (!timing.samples.empty()) {
+    json["median_ms"] = timing.quantile(0.5);
+    json["q1_ms"] = timing.quantile(0.25);
+    json["q3_ms"] = timing.quantile(0.75);
+    json["samples_ms"] = timing.samples;
+  }
+  std::cout << json.dump(2) << "\n";
+}
+
+} // namespace
+
+Status heddle::run::runSession(const Options &options, bool &matched) {
+  if (options.checkReference && !hasCompiler())
+    return Status::error("expected a build with the compiler for "
+                         "--check=reference, this one has the runtime only; "
+                         "use --expected-output=@FILE.npy");
+  Program program;
+  if (Status s = loadModel(options, program); !s.ok())
+    return s;
+  const Function *function = nullptr;
+  std::vector<HostTensor> arguments, results, expected;
+  if (Status s = bindArguments(options, program, function, arguments); !s.ok())
+    return s;
+  if (Status s = readExpected(options, *function, expected); !s.ok())
+    return s;
+  Timing timing;
+  if (Status s =
+          execute(options, program, *function, arguments, results, timing);
+      !s.ok())
+    return s;
+  for (size_t i = 0; i < options.outputs.size(); ++i)
+    if (Status s = writeNpyFile(options.outputs[i], results[i]); !s.ok())
+      return s;
+
+  std::vector<Check> checks;
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const TensorType &type = function->results[i].type;
+    Tolerance tolerance = toleranceFor(options, type.dtype);
+    auto reference = [&](int64_t e) {
+      return loadElement(expected[i].bytes.data(), type.dtype, e);
+    };
+    checks.push_back(toCheck(i, "'" + options.expected[i] + "'",
+                             compare(results[i], reference, tolerance),
+                             tolerance, type));
+  }
+  if (options.checkReference)
+    if (Status s =
+            checkReference(options, *function, arguments, results, checks);
+        !s.ok())
+      return s;
+
+  bool toStdout = options.outputs.empty();
+  for (const std::string &path : options.outputs)
+    toStdout |= path != "-";
+  if (options.report == ReportFormat::Json)
+    printJson(options, *function, results, checks, timing);
+  else
+    printText(options, *function, results, checks, timing,
+              toStdout ? std::cout : std::cerr);
+  for (const Check &check : checks)
+    matched &= check.passed;
+  return {};
+}
+
+void heddle::run::printDevices(std::ostream &os) {
+  os << "cpu        " << cpuName() << ", " << cpuThreads() << " threads\n";
+  if (hasCompiler())
+    os << "reference  naive loops in f64 on the CPU; what results are judged "
+          "by\n";
+}

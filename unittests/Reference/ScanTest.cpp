@@ -1,0 +1,306 @@
+//===- ScanTest.cpp - recurrences against closed forms --------------------===//
+
+#include "TestModule.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+using namespace heddle;
+using namespace heddle::test;
+
+using Doubles = std::vector<double>;
+
+//===----------------------------------------------------------------------===//
+// linear_scan
+//===----------------------------------------------------------------------===//
+
+static std::string linearScan(int64_t length, const std::string &aType,
+                              bool withInitial, bool withResets,
+                              const std::string &attributes = "") {
+  std::string b = "tensor<1x" + std::to_string(length) + "x1xf32>";
+  std::string args = "%a: " + aType + ", %b: " + b;
+  std::string names = "%a, %b", types = aType + ", " + b;
+  if (withInitial) {
+    args += ", %i: tensor<1x1xf32>";
+    names += ", %i";
+    types += ", tensor<1x1xf32>";
+  }
+  if (withResets) {
+    std::string ids = "tensor<1x" + std::to_string(length) + "xi32>";
+    args += ", %r: " + ids;
+    names += ", %r";
+    types += ", " + ids;
+  }
+  std::string segments =
+      std::string("operandSegmentSizes = array<i32: 1, 1, ") + "0, 0, " +
+      (withInitial ? "1" : "0") + ", 0, " + (withResets ? "1" : "0") + ">, ";
+  return "func.func @f(" + args + ") -> (" + b + ", tensor<1x1xf32>) {\n" +
+         "%h, %f = \"heddle.linear_scan\"(" + names + ") <{" + segments +
+         attributes + "resultSegmentSizes = array<i32: 1, 0, 1, 0>}> : (" +
+         types + ") -> (" + b + ", tensor<1x1xf32>)\nreturn %h, %f : " + b +
+         ", tensor<1x1xf32>\n}";
+}
+
+TEST(LinearScan, constant_and_varying_decay_follow_the_recurrence) {
+  auto constant = evaluateText(linearScan(4, "tensor<1xf32>", false, false),
+                               {f32({1}, {0.5}), f32({1, 4, 1}, {1, 1, 1, 1})});
+  expectNear(constant[0], {1, 1.5, 1.75, 1.875});
+  expectNear(constant[1], {1.875});
+  auto varying = evaluateText(linearScan(3, "tensor<1x3x1xf32>", true, false),
+                              {f32({1, 3, 1}, {2, 3, -1}),
+                               f32({1, 3, 1}, {1, 0, 5}), f32({1, 1}, {4})});
+  expectNear(varying[0], {9, 27, -22});
+  expectNear(varying[1], {-22});
+}
+
+TEST(LinearScan, reverse_starts_at_the_end) {
+  auto r = evaluateText(
+      linearScan(3, "tensor<1xf32>", true, false, "reverse, "),
+      {f32({1}, {0.5}), f32({1, 3, 1}, {1, 2, 3}), f32({1, 1}, {8})});
+  expectNear(r[0], {3.75, 5.5, 7});
+  expectNear(r[1], {3.75});
+}
+
+TEST(LinearScan, resets_restart_from_zero_and_spare_the_initial_state) {
+  std::vector<HostTensor> inputs = {f32({1}, {1}), f32({1, 4, 1}, {1, 1, 1, 1}),
+                                    f32({1, 1}, {10}),
+                                    i32({1, 4}, {7, 7, 3, 3})};
+  expectNear(
+      evaluateText(linearScan(4, "tensor<1xf32>", true, true), inputs)[0],
+      {11, 12, 1, 2});
+  expectNear(
+      evaluateText(linearScan(4, "tensor<1xf32>", true, true, "reverse, "),
+                   inputs)[0],
+      {2, 1, 12, 11});
+}
+
+TEST(LinearScan, length_zero_returns_the_incoming_state) {
+  auto r =
+      evaluateText(linearScan(0, "tensor<1xf32>", true, false),
+                   {f32({1}, {0.5}), f32({1, 0, 1}, {}), f32({1, 1}, {6})});
+  EXPECT_TRUE(r[0].real.empty());
+  expectNear(r[1], {6});
+}
+
+TEST(LinearScan, complex_decay_rotates) {
+  // a = i: the state turns by a quarter per step; |a| = 1 over many steps.
+  const int64_t length = 4001;
+  std::string t = "tensor<1x4001x1xf32>", a = "tensor<1xf32>",
+              s = "tensor<1x1xf32>";
+  Doubles impulse(length, 0.0), zeros(length, 0.0);
+  impulse[0] = 1;
+  auto r = evaluateText(
+      "func.func @f(%a: " + a + ", %ai: " + a + ", %b: " + t + ", %bi: " + t +
+          ") -> (" + t + ", " + t + ", " + s + ", " + s + ") {\n" +
+          "%h, %hi, %f, %fi = \"heddle.linear_scan\"(%a, %b, %ai, %bi) <{" +
+          "operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0, 0>, " +
+          "resultSegmentSizes = array<i32: 1, 1, 1, 1>}> : (" + a + ", " + t +
+          ", " + a + ", " + t + ") -> (" + t + ", " + t + ", " + s + ", " + s +
+          ")\nreturn %h, %hi, %f, %fi : " + t + ", " + t + ", " + s + ", " + s +
+          "\n}",
+      {f32({1}, {0}), f32({1}, {1}), f32({1, length, 1}, impulse),
+       f32({1, length, 1}, zeros)});
+  ASSERT_EQ(r[0].real.size(), size_t(length));
+  EXPECT_EQ(r[0].real[1], 0);
+  EXPECT_EQ(r[1].real[1], 1);
+  EXPECT_EQ(r[0].real[2], -1);
+  EXPECT_EQ(r[1].real[3], -1);
+  expectNear(r[2], {1});
+  expectNear(r[3], {0});
+}
+
+TEST(LinearScan, halves_with_carried_state_equal_the_whole) {
+  HostTensor a = noise(DType::F32, {1, 7, 1}, 3),
+             b = noise(DType::F32, {1, 7, 1}, 4);
+  auto part = [](const HostTensor &t, int64_t begin, int64_t end) {
+    Doubles elements;
+    for (int64_t i = begin; i < end; ++i)
+      elements.push_back(t.as<float>()[i]);
+    return f32({1, end - begin, 1}, elements);
+  };
+  auto whole =
+      evaluateText(linearScan(7, "tensor<1x7x1xf32>", false, false), {a, b});
+  auto first = evaluateText(linearScan(3, "tensor<1x3x1xf32>", false, false),
+                            {part(a, 0, 3), part(b, 0, 3)});
+  // The state crosses as f32, so a step's worth of rounding remains.
+  auto second = evaluateText(
+      linearScan(4, "tensor<1x4x1xf32>", true, false),
+      {part(a, 3, 7), part(b, 3, 7), f32({1, 1}, {first[1].real[0]})});
+  Doubles joined = first[0].real;
+  joined.insert(joined.end(), second[0].real.begin(), second[0].real.end());
+  expectNear(whole[0], joined, 1e-7);
+}
+
+//===----------------------------------------------------------------------===//
+// selective_scan
+//===----------------------------------------------------------------------===//
+
+TEST(SelectiveScan, one_channel_follows_the_formula) {
+  auto r = evaluateText(R"(
+    func.func @f(%u: tensor<1x2x1xf32>, %dt: tensor<1x2x1xf32>,
+        %a: tensor<1x2xf32>, %b: tensor<1x2x2xf32>, %c: tensor<1x2x2xf32>,
+        %d: tensor<1xf32>, %z: tensor<1x2x1xf32>, %i: tensor<1x1x2xf32>)
+        -> (tensor<1x2x1xf32>, tensor<1x1x2xf32>) {
+      %y, %s = heddle.selective_scan %u, %dt, %a, %b, %c d(%d : tensor<1xf32>)
+        z(%z : tensor<1x2x1xf32>) initial_state(%i : tensor<1x1x2xf32>)
+        : tensor<1x2x1xf32>, tensor<1x2x1xf32>, tensor<1x2xf32>,
+          tensor<1x2x2xf32>, tensor<1x2x2xf32>
+        -> tensor<1x2x1xf32>, tensor<1x1x2xf32>
+      return %y, %s : tensor<1x2x1xf32>, tensor<1x1x2xf32>
+    })",
+                        {f32({1, 2, 1}, {2, 3}), f32({1, 2, 1}, {0.5, 1}),
+                         f32({1, 2}, {-1, -2}), f32({1, 2, 2}, {1, 2, 3, 4}),
+                         f32({1, 2, 2}, {1, -1, 0.5, 2}), f32({1}, {0.25}),
+                         f32({1, 2, 1}, {1, -1}), f32({1, 1, 2}, {4, 8})});
+  double h0 = std::exp(-0.5) * 4 + 0.5 * 1 * 2;
+  double h1 = std::exp(-1.0) * 8 + 0.5 * 2 * 2;
+  double silu1 = 1 / (1 + std::exp(-1.0)), silu2 = -1 / (1 + std::exp(1.0));
+  double y0 = (h0 - h1 + 0.25 * 2) * silu1;
+  h0 = std::exp(-1.0) * h0 + 3 * 3;
+  h1 = std::exp(-2.0) * h1 + 4 * 3;
+  double y1 = (0.5 * h0 + 2 * h1 + 0.25 * 3) * silu2;
+  expectNear(r[0], {y0, y1});
+  expectNear(r[1], {h0, h1});
+}
+
+TEST(SelectiveScan, softplus_is_the_identity_above_20_and_never_nan) {
+  // a = 0 and b = c = u = 1: y is the sum of the step sizes.
+  auto step = [](double raw) {
+    return evaluateText(R"(
+      func.func @f(%u: tensor<1x1x1xf32>, %dt: tensor<1x1x1xf32>,
+          %a: tensor<1x1xf32>, %b: tensor<1x1x1xf32>, %bias: tensor<1xf32>)
+          -> tensor<1x1x1xf32> {
+        %y = heddle.selective_scan %u, %dt, %a, %b, %b
+          delta_bias(%bias : tensor<1xf32>) {delta_softplus}
+          : tensor<1x1x1xf32>, tensor<1x1x1xf32>, tensor<1x1xf32>,
+            tensor<1x1x1xf32>, tensor<1x1x1xf32> -> tensor<1x1x1xf32>
+        return %y : tensor<1x1x1xf32>
+      })",
+                        {f32({1, 1, 1}, {1}), f32({1, 1, 1}, {raw - 1}),
+                         f32({1, 1}, {0}), f32({1, 1, 1}, {1}),
+                         f32({1}, {1})})[0]
+        .real[0];
+  };
+  EXPECT_EQ(step(100), 100);
+  EXPECT_NEAR(step(0), std::log(2.0), 1e-15);
+  EXPECT_NEAR(step(-100), 3.7200759760208361e-44, 1e-56);
+}
+
+TEST(SelectiveScan, groups_share_b_and_c_over_contiguous_channels) {
+  auto r =
+      evaluateText(R"(
+    func.func @f(%u: tensor<1x1x4xf32>, %dt: tensor<1x1x4xf32>,
+        %a: tensor<4x1xf32>, %b: tensor<1x1x2x1xf32>, %c: tensor<1x1x2x1xf32>)
+        -> tensor<1x1x4xf32> {
+      %y = heddle.selective_scan %u, %dt, %a, %b, %c
+        : tensor<1x1x4xf32>, tensor<1x1x4xf32>, tensor<4x1xf32>,
+          tensor<1x1x2x1xf32>, tensor<1x1x2x1xf32> -> tensor<1x1x4xf32>
+      return %y : tensor<1x1x4xf32>
+    })",
+                   {f32({1, 1, 4}, {1, 1, 1, 1}), f32({1, 1, 4}, {1, 1, 1, 1}),
+                    f32({4, 1}, {-1, -1, -1, -1}), f32({1, 1, 2, 1}, {2, 3}),
+                    f32({1, 1, 2, 1}, {5, 7})});
+  expectNear(r[0], {10, 10, 21, 21});
+}
+
+//===----------------------------------------------------------------------===//
+// ssd
+//===----------------------------------------------------------------------===//
+
+static std::string ssd(int64_t length, const std::string &dtype, bool resets) {
+  std::string l = std::to_string(length);
+  std::string t = "tensor<1x" + l + "x1x1x" + dtype + ">";
+  std::string a = "tensor<1x" + l + "x1xf32>", s = "tensor<1x1x1x1xf32>";
+  std::string ids = "tensor<1x" + l + "xi32>";
+  return "func.func @f(%q: " + t + ", %k: " + t + ", %v: " + t + ", %a: " + a +
+         ", %i: " + s + (resets ? ", %r: " + ids : "") + ") -> (" + t + ", " +
+         s + ") {\n%o, %f = heddle.ssd %q, %k, %v, %a initial_state(%i : " + s +
+         ")" + (resets ? " reset_ids(%r : " + ids + ")" : "") + " : " + t +
+         ", " + t + ", " + t + ", " + a + " -> " + t + ", " + s +
+         "\nreturn %o, %f : " + t + ", " + s + "\n}";
+}
+
+TEST(Ssd, large_decays_keep_their_differences) {
+  // Products of exp(-100) and exp(-0.1) stay exact; mixed signs are allowed.
+  auto r =
+      evaluateText(ssd(3, "f32", false),
+                   {f32({1, 3, 1, 1}, {1, 1, 1}), f32({1, 3, 1, 1}, {1, 1, 1}),
+                    f32({1, 3, 1, 1}, {1, 2, 4}),
+                    f32({1, 3, 1}, {-100, -0.125, 2}), f32({1, 1, 1, 1}, {1})});
+  double h0 = std::exp(-100.0) + 1, h1 = std::exp(-0.125) * h0 + 2,
+         h2 = std::exp(2.0) * h1 + 4;
+  expectNear(r[0], {h0, h1, h2});
+  expectNear(r[1], {h2});
+}
+
+TEST(Ssd, heads_read_the_key_of_their_group) {
+  auto r = evaluateText(R"(
+    func.func @f(%q: tensor<1x1x2x1xf32>, %v: tensor<1x1x4x2xf32>,
+        %a: tensor<1x1x4xf32>) -> tensor<1x1x4x2xf32> {
+      %o = heddle.ssd %q, %q, %v, %a : tensor<1x1x2x1xf32>, tensor<1x1x2x1xf32>,
+        tensor<1x1x4x2xf32>, tensor<1x1x4xf32> -> tensor<1x1x4x2xf32>
+      return %o : tensor<1x1x4x2xf32>
+    })",
+                        {f32({1, 1, 2, 1}, {2, 3}),
+                         f32({1, 1, 4, 2}, {1, 2, 3, 4, 5, 6, 7, 8}),
+                         f32({1, 1, 4}, {0, 0, 0, 0})});
+  expectNear(r[0], {4, 8, 12, 16, 45, 54, 63, 72});
+}
+
+TEST(Ssd, declared_pairwise_form_is_the_recurrence_up_to_rounding) {
+  for (bool resets : {false, true}) {
+    const int64_t length = 19;
+    Doubles ids(length);
+    for (int64_t t = 0; t < length; ++t)
+      ids[t] = t < 6 ? 0 : t < 7 ? 1 : 2;
+    std::vector<HostTensor> inputs = {noise(DType::BF16, {1, length, 1, 1}, 1),
+                                      noise(DType::BF16, {1, length, 1, 1}, 2),
+                                      noise(DType::BF16, {1, length, 1, 1}, 3),
+                                      noise(DType::F32, {1, length, 1}, 4),
+                                      f32({1, 1, 1, 1}, {2})};
+    if (resets)
+      inputs.push_back(i32({1, length}, ids));
+    std::string text = ssd(length, "bf16", resets);
+    auto exact = evaluateText(text, inputs);
+    auto declared = evaluateText(text, inputs, ReferenceMode::Declared);
+    double largest = 0, difference = 0;
+    for (int64_t t = 0; t < length; ++t) {
+      largest = std::fmax(largest, std::fabs(exact[0].real[t]));
+      difference = std::fmax(difference,
+                             std::fabs(exact[0].real[t] - declared[0].real[t]));
+    }
+    EXPECT_GT(difference, 0);
+    EXPECT_LT(difference, 2e-2 * largest);
+    expectNear(declared[1], exact[1].real, 2e-2 * largest);
+  }
+}
+
+TEST(Scan, a_reset_inside_the_sequence_equals_two_sequences) {
+  const int64_t length = 9, cut = 4;
+  HostTensor q = noise(DType::F32, {1, length, 1, 1}, 1),
+             k = noise(DType::F32, {1, length, 1, 1}, 2),
+             v = noise(DType::F32, {1, length, 1, 1}, 3),
+             a = noise(DType::F32, {1, length, 1}, 4);
+  auto part = [](const HostTensor &t, int64_t begin, int64_t end) {
+    std::vector<int64_t> shape = t.type.shape;
+    shape[1] = end - begin;
+    return f32(shape, Doubles(t.as<float>() + begin, t.as<float>() + end));
+  };
+  Doubles ids(length, 0.0);
+  std::fill(ids.begin() + cut, ids.end(), 1.0);
+  HostTensor state = f32({1, 1, 1, 1}, {3}), zero = f32({1, 1, 1, 1}, {0});
+  auto whole = evaluateText(ssd(length, "f32", true),
+                            {q, k, v, a, state, i32({1, length}, ids)});
+  auto first = evaluateText(ssd(cut, "f32", false),
+                            {part(q, 0, cut), part(k, 0, cut), part(v, 0, cut),
+                             part(a, 0, cut), state});
+  auto second =
+      evaluateText(ssd(length - cut, "f32", false),
+                   {part(q, cut, length), part(k, cut, length),
+                    part(v, cut, length), part(a, cut, length), zero});
+  Doubles joined = first[0].real;
+  joined.insert(joined.end(), second[0].real.begin(), second[0].real.end());
+  expectNear(whole[0], joined);
+  expectNear(whole[1], second[1].real);
+}

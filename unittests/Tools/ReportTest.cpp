@@ -1,0 +1,86 @@
+//===- ReportTest.cpp - reports of compiled programs ----------------------===//
+
+#include "common/Report.h"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+using namespace heddle;
+
+/// Two layers as a repeat round one launch, and a launch after it.
+static Function layered() {
+  Function function;
+  function.name = "layered";
+  NamedTensorType x;
+  x.name = "x";
+  x.type.shape = {256, 1024};
+  function.arguments = {x};
+  x.name.clear();
+  function.results = {x};
+  KernelInfo layer, norm;
+  layer.name = "matmul_0";
+  layer.family = "matmul";
+  layer.flops = 100;
+  norm.name = "rows_1";
+  norm.family = "rows";
+  norm.flops = 7;
+  function.kernels = {layer, norm};
+  Command launch, repeat;
+  repeat.kind = Command::Kind::Repeat;
+  repeat.count = 12;
+  repeat.body = {launch, launch};
+  Command last;
+  last.kernel = 1;
+  function.commands = {repeat, last};
+  function.plan.argBytes = 1 << 20;
+  function.plan.outBytes = 1 << 20;
+  function.plan.aliasBytes = 1 << 19;
+  function.plan.arenaBytes = 3 << 20;
+  function.plan.scratchBytesPerThread = 1 << 18;
+  function.plan.planHash = 0xabc;
+  return function;
+}
+
+TEST(Report, LaunchesCountTheIterationsOfRepeats) {
+  Json report = reportFunction(layered(), 4);
+  EXPECT_EQ(report["kernels"][0]["launches"], 24);
+  EXPECT_EQ(report["kernels"][1]["launches"], 1);
+  EXPECT_EQ(report["flops"], 24 * 100 + 7);
+  EXPECT_EQ(report["commands"]["launch"], 3);
+  EXPECT_EQ(report["commands"]["repeat"], 1);
+}
+
+TEST(Report, MemoryIsForTheGivenNumberOfThreads) {
+  Json plan = reportFunction(layered(), 4)["plan"];
+  EXPECT_EQ(plan["temp_mb"], 4.0);
+  EXPECT_EQ(plan["footprint_mb"], 1 + 1 + 4 - 0.5);
+  EXPECT_EQ(reportFunction(layered(), 1)["plan"]["temp_mb"], 3.25);
+  EXPECT_EQ(plan["hash"], "0x0000000000000abc");
+}
+
+TEST(Report, TextAndJsonTellTheSame) {
+  Program program;
+  program.target = "cpu";
+  program.isa = "x86-64-v3";
+  program.producer = "a test";
+  program.functions = {layered()};
+  std::ostringstream text;
+  printProgramReport(program, 2, text);
+  for (const char *part :
+       {"target cpu, x86-64-v3, made by a test", "function layered",
+        "float32[256,1024]", "matmul_0", "rows_1",
+        "commands: 3 launch, 0 copy, 0 fill, 1 repeat",
+        "arg 1.000  out 1.000  temp 3.500  alias 0.500  footprint 5.000"})
+    EXPECT_NE(text.str().find(part), std::string::npos) << part;
+}
+
+TEST(Report, FormatsAreTextAndJson) {
+  ReportFormat format = ReportFormat::None;
+  EXPECT_TRUE(parseReportFormat("", format).ok());
+  EXPECT_EQ(format, ReportFormat::Text);
+  EXPECT_TRUE(parseReportFormat("json", format).ok());
+  EXPECT_EQ(format, ReportFormat::Json);
+  EXPECT_EQ(parseReportFormat("xml", format).message,
+            "expected --report=text or --report=json, got 'xml'");
+}
