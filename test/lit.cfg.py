@@ -15,7 +15,7 @@ config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = os.path.join(config.heddle_obj_root, "test")
 
 config.environment["FILECHECK_OPTS"] = "--dump-input=fail --enable-var-scope"
-# Kernels run on all cores by default; tests run side by side.
+# heddle-run takes all cores by default, and tests run side by side.
 config.environment.setdefault("HEDDLE_THREADS", "2")
 
 config.substitutions.append(("%heddle_src", config.heddle_src_root))
@@ -23,17 +23,22 @@ config.substitutions.append(("%heddle_obj", config.heddle_obj_root))
 config.substitutions.append(("%heddle_plugin", config.heddle_plugin))
 config.substitutions.append(("%python", config.python_executable))
 config.substitutions.append(("%llvm_include", config.mlir_include_dir))
+config.substitutions.append(("%llvm_lib", config.llvm_lib_dir))
+config.substitutions.append(("%mlir_tblgen", os.path.join(config.llvm_tools_dir, "mlir-tblgen")))
 
 # Tools that other parts of the project build; a test of one that is not built
 # says `REQUIRES: heddle-run` and is reported as unsupported.
 tools_dir = os.path.join(config.heddle_obj_root, "bin")
 heddle_tools = ["heddle-opt", "heddle-compile", "heddle-run", "heddle-bench",
                 "heddle-lsp-server"]
-llvm_tools = ["FileCheck", "mlir-opt", "mlir-translate", "mlir-tblgen", "not",
+llvm_tools = ["FileCheck", "mlir-opt", "mlir-runner", "mlir-translate",
+              "mlir-tblgen", "not",
               "count", "split-file", "llc", "llvm-objdump", "llvm-readelf"]
 for name in heddle_tools:
     if os.path.exists(os.path.join(tools_dir, name)):
         config.available_features.add(name)
+if os.path.exists(os.path.join(config.llvm_tools_dir, "mlir-runner")):
+    config.available_features.add("mlir-runner")
 if os.path.exists(config.heddle_plugin):
     config.available_features.add("heddle-plugin")
 

@@ -126,7 +126,7 @@ func.func @lse_is_f32_by_batch_head_row(%q: tensor<2x8x4x16xf32>, %k: tensor<2x1
 
 // /*attention_c8*/
 func.func @bias_broadcasts_to_the_scores(%q: tensor<2x8x4x16xf32>, %k: tensor<2x12x2x16xf32>, %v: tensor<2x12x2x16xf32>, %b: tensor<1x2x8x12xf32>) {
-  // expected-error @+1 {{expected bias of shape (B=2 or 1, H=4 or 1, Sq=8 or 1, Sk=12 or 1) and element type float (f16, bf16, f32 or f64), got 'tensor<1x2x8x12xf32>'}}
+  // expected-error @+1 {{expected bias of shape (B=2 or 1, H=4 or 1, Sq=8 or 1, Sk=12 or 1) and element type float (f16, bf16 or f32), got 'tensor<1x2x8x12xf32>'}}
   %0 = heddle.attention %q, %k, %v bias(%b : tensor<1x2x8x12xf32>)
     : tensor<2x8x4x16xf32>, tensor<2x12x2x16xf32>, tensor<2x12x2x16xf32> -> tensor<2x8x4x16xf32>
   return

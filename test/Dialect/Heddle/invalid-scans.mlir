@@ -6,7 +6,7 @@
 
 // /*selective_scan_c1*/
 func.func @u_is_rank_3(%u: tensor<5x8xf32>, %dt: tensor<2x5x8xf32>, %a: tensor<8x3xf32>, %b: tensor<2x5x3xf32>) {
-  // expected-error @+1 {{expected u of shape (B, L, D) and element type float (f16, bf16, f32 or f64), got 'tensor<5x8xf32>'}}
+  // expected-error @+1 {{expected u of shape (B, L, D) and element type float (f16, bf16 or f32), got 'tensor<5x8xf32>'}}
   %0 = heddle.selective_scan %u, %dt, %a, %b, %b 
     : tensor<5x8xf32>, tensor<2x5x8xf32>, tensor<8x3xf32>, tensor<2x5x3xf32>, tensor<2x5x3xf32> -> tensor<2x5x8xf32>
   return
@@ -16,7 +16,7 @@ func.func @u_is_rank_3(%u: tensor<5x8xf32>, %dt: tensor<2x5x8xf32>, %a: tensor<8
 
 // /*selective_scan_c2*/
 func.func @delta_has_the_shape_of_u(%u: tensor<2x5x8xf32>, %dt: tensor<2x5x1xf32>, %a: tensor<8x3xf32>, %b: tensor<2x5x3xf32>) {
-  // expected-error @+1 {{expected delta of shape (B=2, L=5, D=8) and element type float (f16, bf16, f32 or f64), got 'tensor<2x5x1xf32>'}}
+  // expected-error @+1 {{expected delta of shape (B=2, L=5, D=8) and element type float (f16, bf16 or f32), got 'tensor<2x5x1xf32>'}}
   %0 = heddle.selective_scan %u, %dt, %a, %b, %b 
     : tensor<2x5x8xf32>, tensor<2x5x1xf32>, tensor<8x3xf32>, tensor<2x5x3xf32>, tensor<2x5x3xf32> -> tensor<2x5x8xf32>
   return
@@ -36,7 +36,7 @@ func.func @a_is_f32_by_channel_and_state(%u: tensor<2x5x8xf32>, %dt: tensor<2x5x
 
 // /*selective_scan_c4*/
 func.func @b_has_the_state_size_of_a(%u: tensor<2x5x8xf32>, %dt: tensor<2x5x8xf32>, %a: tensor<8x3xf32>, %b: tensor<2x5x4xf32>) {
-  // expected-error @+1 {{expected b of shape (B=2, L=5, N=3) and element type float (f16, bf16, f32 or f64), got 'tensor<2x5x4xf32>'}}
+  // expected-error @+1 {{expected b of shape (B=2, L=5, N=3) and element type float (f16, bf16 or f32), got 'tensor<2x5x4xf32>'}}
   %0 = heddle.selective_scan %u, %dt, %a, %b, %b 
     : tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<8x3xf32>, tensor<2x5x4xf32>, tensor<2x5x4xf32> -> tensor<2x5x8xf32>
   return
@@ -56,7 +56,7 @@ func.func @groups_divide_the_channels(%u: tensor<2x5x8xf32>, %dt: tensor<2x5x8xf
 
 // /*selective_scan_c6*/
 func.func @d_is_by_channel(%u: tensor<2x5x8xf32>, %dt: tensor<2x5x8xf32>, %a: tensor<8x3xf32>, %b: tensor<2x5x3xf32>, %d: tensor<5xf32>) {
-  // expected-error @+1 {{expected d of shape (D=8) and element type float (f16, bf16, f32 or f64), got 'tensor<5xf32>'}}
+  // expected-error @+1 {{expected d of shape (D=8) and element type float (f16, bf16 or f32), got 'tensor<5xf32>'}}
   %0 = heddle.selective_scan %u, %dt, %a, %b, %b d(%d : tensor<5xf32>)
     : tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<8x3xf32>, tensor<2x5x3xf32>, tensor<2x5x3xf32> -> tensor<2x5x8xf32>
   return
@@ -66,7 +66,7 @@ func.func @d_is_by_channel(%u: tensor<2x5x8xf32>, %dt: tensor<2x5x8xf32>, %a: te
 
 // /*selective_scan_c6*/
 func.func @delta_bias_is_by_channel(%u: tensor<2x5x8xf32>, %dt: tensor<2x5x8xf32>, %a: tensor<8x3xf32>, %b: tensor<2x5x3xf32>, %d: tensor<8xi32>) {
-  // expected-error @+1 {{expected delta_bias of shape (D=8) and element type float (f16, bf16, f32 or f64), got 'tensor<8xi32>'}}
+  // expected-error @+1 {{expected delta_bias of shape (D=8) and element type float (f16, bf16 or f32), got 'tensor<8xi32>'}}
   %0 = heddle.selective_scan %u, %dt, %a, %b, %b delta_bias(%d : tensor<8xi32>)
     : tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<8x3xf32>, tensor<2x5x3xf32>, tensor<2x5x3xf32> -> tensor<2x5x8xf32>
   return
@@ -126,7 +126,7 @@ func.func @y_has_the_type_of_u(%u: tensor<2x5x8xf32>, %dt: tensor<2x5x8xf32>, %a
 
 // /*ssd_c1*/
 func.func @query_is_rank_4(%q: tensor<2x5x3xf32>, %k: tensor<2x5x3xf32>, %v: tensor<2x5x4x6xf32>, %a: tensor<2x5x4xf32>) {
-  // expected-error @+1 {{expected query of shape (B, L, G, dk) and element type float (f16, bf16, f32 or f64), got 'tensor<2x5x3xf32>'}}
+  // expected-error @+1 {{expected query of shape (B, L, G, dk) and element type float (f16, bf16 or f32), got 'tensor<2x5x3xf32>'}}
   %0 = heddle.ssd %q, %k, %v, %a 
     : tensor<2x5x3xf32>, tensor<2x5x3xf32>, tensor<2x5x4x6xf32>, tensor<2x5x4xf32> -> tensor<2x5x4x6xf32>
   return
@@ -166,7 +166,7 @@ func.func @groups_divide_the_value_heads(%q: tensor<2x5x3x3xf32>, %k: tensor<2x5
 
 // /*ssd_c5*/
 func.func @log_decay_is_by_head(%q: tensor<2x5x2x3xf32>, %k: tensor<2x5x2x3xf32>, %v: tensor<2x5x4x6xf32>, %a: tensor<2x5x2xf32>) {
-  // expected-error @+1 {{expected log_decay of shape (B=2, L=5, H=4) and element type float (f16, bf16, f32 or f64), got 'tensor<2x5x2xf32>'}}
+  // expected-error @+1 {{expected log_decay of shape (B=2, L=5, H=4) and element type float (f16, bf16 or f32), got 'tensor<2x5x2xf32>'}}
   %0 = heddle.ssd %q, %k, %v, %a 
     : tensor<2x5x2x3xf32>, tensor<2x5x2x3xf32>, tensor<2x5x4x6xf32>, tensor<2x5x2xf32> -> tensor<2x5x4x6xf32>
   return
@@ -216,7 +216,7 @@ func.func @out_has_the_type_of_value(%q: tensor<2x5x2x3xf32>, %k: tensor<2x5x2x3
 
 // /*linear_scan_c1*/
 func.func @b_is_rank_3(%a: tensor<8xf32>, %b: tensor<5x8xf32>) {
-  // expected-error @+1 {{expected b of shape (B, L, D) and element type float (f16, bf16, f32 or f64), got 'tensor<5x8xf32>'}}
+  // expected-error @+1 {{expected b of shape (B, L, D) and element type float (f16, bf16 or f32), got 'tensor<5x8xf32>'}}
   %0 = heddle.linear_scan %a, %b 
     : tensor<8xf32>, tensor<5x8xf32> -> (tensor<2x5x8xf32>)
   return

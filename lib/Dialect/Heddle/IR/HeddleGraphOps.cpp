@@ -204,8 +204,8 @@ ParseResult LayerScanOp::parse(OpAsmParser &parser, OperationState &result) {
   Operands operands;
   Properties &properties = result.getOrAddProperties<Properties>();
   // Clauses in this order, each optional; the sizes tell them apart.
-  for (auto [i, keyword] : llvm::enumerate(
-           ArrayRef<StringRef>{"carried", "stacked", "invariant"})) {
+  const StringRef keywords[] = {"carried", "stacked", "invariant"};
+  for (auto [i, keyword] : llvm::enumerate(keywords)) {
     size_t before = operands.size();
     if (succeeded(parser.parseOptionalKeyword(keyword)) &&
         parser.parseAssignmentList(args, operands))
@@ -272,7 +272,7 @@ LogicalResult ValueAndGradOp::verify() {
   for (int64_t i : getWrt()) {
     Type type = getInputs()[i].getType();
     auto tensor = dyn_cast<RankedTensorType>(type);
-    if (!tensor || !isComputeFloat(tensor.getElementType()))
+    if (!tensor || !isDifferentiableFloat(tensor.getElementType()))
       return emitOpError() << "expected argument " << i
                            << " to be a ranked float tensor, as it is in wrt, "
                               "got "
@@ -290,7 +290,7 @@ LogicalResult ValueAndGradOp::verify() {
   /*value_and_grad_c4*/
   Type value = getValue().getType();
   auto tensor = dyn_cast<RankedTensorType>(value);
-  if (!isComputeFloat(getElementTypeOrSelf(value)) ||
+  if (!isDifferentiableFloat(getElementTypeOrSelf(value)) ||
       (isa<ShapedType>(value) && (!tensor || tensor.getRank() != 0)))
     return emitOpError() << "expected a float or a rank-0 float tensor as "
                             "value, got "

@@ -98,11 +98,13 @@ static void cloneScore(AttentionOp op, AttentionOp tile, OpBuilder &b,
       b.createBlock(&tile.getScore(), {}, from.getArgumentTypes(), locs);
   IRMapping mapping;
   mapping.map(from.getArguments(), body->getArguments());
-  for (auto [start, number] : llvm::zip(starts, ArrayRef<unsigned>{1, 2, 3}))
-    if (start)
-      mapping.map(from.getArgument(number),
-                  arith::AddIOp::create(b, op.getLoc(),
-                                        body->getArgument(number), start));
+  for (auto [number, start] : llvm::enumerate(starts))
+    if (start) {
+      // Argument 0 is the score, the positions follow.
+      Value shifted = arith::AddIOp::create(
+          b, op.getLoc(), body->getArgument(number + 1), start);
+      mapping.map(from.getArgument(number + 1), shifted);
+    }
   for (Operation &inner : from)
     b.clone(inner, mapping);
 }

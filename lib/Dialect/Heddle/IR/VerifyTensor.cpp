@@ -8,14 +8,14 @@
 using namespace mlir;
 using namespace heddle;
 
-bool heddle::isComputeFloat(Type type) {
+bool heddle::isDifferentiableFloat(Type type) {
   return type.isF16() || type.isBF16() || type.isF32() || type.isF64();
 }
 
 static bool accepts(Elements elements, Type type) {
   switch (elements) {
   case Elements::Float:
-    return isComputeFloat(type);
+    return type.isF16() || type.isBF16() || type.isF32();
   case Elements::F32:
     return type.isF32();
   case Elements::I32:
@@ -29,7 +29,7 @@ static bool accepts(Elements elements, Type type) {
 static StringRef describe(Elements elements) {
   switch (elements) {
   case Elements::Float:
-    return "float (f16, bf16, f32 or f64)";
+    return "float (f16, bf16 or f32)";
   case Elements::F32:
     return "f32";
   case Elements::I32:

@@ -20,11 +20,11 @@ struct Axis {
   bool orOne = false; // 1 fits too (broadcasting)
 };
 
-/// The element types that a verifier accepts.
+/// The element types that a verifier accepts. Float: f16, bf16 or f32.
 enum class Elements { Float, F32, I32, I1 };
 
-/// Whether `type` is a float that the dialect computes on: f16, bf16, f32, f64.
-bool isComputeFloat(mlir::Type type);
+/// Whether gradients are taken with respect to `type`: f16, bf16, f32, f64.
+bool isDifferentiableFloat(mlir::Type type);
 
 /// Whether two sizes can be equal at run time.
 inline bool sizesFit(int64_t a, int64_t b) {

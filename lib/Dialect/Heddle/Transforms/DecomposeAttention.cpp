@@ -61,6 +61,10 @@ private:
     return v.getType() == type ? v : arith::TruncFOp::create(b, loc, type, v);
   }
   Value filled(ArrayRef<int64_t> shape, double value);
+  static FloatAttr lowestFinite(FloatType type) {
+    return FloatAttr::get(
+        type, APFloat::getLargest(type.getFloatSemantics(), /*Negative=*/true));
+  }
   Value splitHeads(Value v, unsigned axis);
   Value mergeHeads(Value v, unsigned axis);
 
@@ -191,8 +195,8 @@ Value Decomposer::products() {
       filled({batch, groups, repeat, rows, keys}, 0.0),
       {kBatch, kGroup, kRepeat, kRow, kKey},
       [&](OpBuilder &b, ValueRange args) -> Value {
-        Value product = arith::MulFOp::create(b, loc, extend(args[0], b),
-                                              extend(args[1], b));
+        Value q = extend(args[0], b), k = extend(args[1], b);
+        Value product = arith::MulFOp::create(b, loc, q, k);
         return arith::AddFOp::create(b, loc, args[2], product);
       });
 }
@@ -228,16 +232,18 @@ Value Decomposer::staticMask(MaskAttr mask, Value i, Value j, OpBuilder &b) {
     return compare(Predicate::sge, i, j);
   case MaskKind::CausalLowerRight:
     return compare(Predicate::sge, shifted(i, keys - rows), j);
-  case MaskKind::Window:
-    return arith::AndIOp::create(
-        b, loc, compare(Predicate::sge, j, shifted(i, -values[0])),
-        compare(Predicate::sle, j, shifted(i, values[1])));
+  case MaskKind::Window: {
+    Value left = compare(Predicate::sge, j, shifted(i, -values[0]));
+    Value right = compare(Predicate::sle, j, shifted(i, values[1]));
+    return arith::AndIOp::create(b, loc, left, right);
+  }
   case MaskKind::Prefix:
     return compare(Predicate::slt, j, index(values[0], b));
   case MaskKind::BlockDiagonal: {
     Value size = index(values[0], b);
-    return compare(Predicate::eq, arith::DivUIOp::create(b, loc, i, size),
-                   arith::DivUIOp::create(b, loc, j, size));
+    Value rowBlock = arith::DivUIOp::create(b, loc, i, size);
+    Value keyBlock = arith::DivUIOp::create(b, loc, j, size);
+    return compare(Predicate::eq, rowBlock, keyBlock);
   }
   case MaskKind::AffineSet: {
     IntegerSet set = mask.getSet();
@@ -300,25 +306,33 @@ Value Decomposer::maskedScores(Value products) {
         Value s = arith::MulFOp::create(b, loc, args[0],
                                         constant(op.getEffectiveScale(), b));
         if (!op.getScore().empty()) {
-          Value head = arith::AddIOp::create(
-              b, loc,
-              arith::MulIOp::create(b, loc, position(kGroup), index(repeat, b)),
-              position(kRepeat));
+          Value group = position(kGroup), size = index(repeat, b);
+          Value first = arith::MulIOp::create(b, loc, group, size);
+          Value within = position(kRepeat);
+          Value head = arith::AddIOp::create(b, loc, first, within);
           s = score(s, {position(kBatch), head, position(kRow), position(kKey)},
                     b);
         }
-        if (bias)
-          s = arith::AddFOp::create(b, loc, s, extend(args[bias], b));
         Value visible;
         auto require = [&](Value condition) {
           visible = visible ? arith::AndIOp::create(b, loc, visible, condition)
                             : condition;
         };
+        if (bias) {
+          // Graphs spell masks as -inf or as the lowest finite number. A NaN
+          // is no mask: it is unordered, and counts as above.
+          Value lowest = arith::ConstantOp::create(
+              b, loc, lowestFinite(cast<FloatType>(args[bias].getType())));
+          require(arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UGT,
+                                        args[bias], lowest));
+          s = arith::AddFOp::create(b, loc, s, extend(args[bias], b));
+        }
         // A set without constraints holds everywhere and yields no value.
-        if (op.getMaskAttr())
-          if (Value holds = staticMask(op.getMaskAttr(), position(kRow),
-                                       position(kKey), b))
+        if (op.getMaskAttr()) {
+          Value i = position(kRow), j = position(kKey);
+          if (Value holds = staticMask(op.getMaskAttr(), i, j, b))
             require(holds);
+        }
         if (maskTensor)
           require(args[maskTensor]);
         if (querySegments)
@@ -383,8 +397,8 @@ void Decomposer::run() {
                       Value v = args[0];
                       if (sinks)
                         v = arith::MaximumFOp::create(b, loc, v, args[1]);
-                      return arith::SelectOp::create(b, loc, isMinusInf(v, b),
-                                                     constant(0.0, b), v);
+                      Value none = isMinusInf(v, b), zero = constant(0.0, b);
+                      return arith::SelectOp::create(b, loc, none, zero, v);
                     });
   Value p = generic(
       5, {scores, m}, {all, perRow},
@@ -424,9 +438,11 @@ void Decomposer::run() {
               [&](OpBuilder &b, ValueRange args) -> Value {
                 Value weight = extend(truncate(args[0], element, b), b);
                 Value value = extend(args[1], b);
-                if (masked)
-                  value = arith::SelectOp::create(
-                      b, loc, isMinusInf(args[2], b), constant(0.0, b), value);
+                if (masked) {
+                  Value hidden = isMinusInf(args[2], b);
+                  Value zero = constant(0.0, b);
+                  value = arith::SelectOp::create(b, loc, hidden, zero, value);
+                }
                 Value product = arith::MulFOp::create(b, loc, weight, value);
                 return arith::AddFOp::create(b, loc, args.back(), product);
               });

@@ -34,12 +34,12 @@ def Heddle_AttentionOp : Heddle_Op<"attention",
 
     | value | shape | type |
     |---|---|---|
-    | query | (B, Sq, H, d_qk) | f16, bf16 or f32, equal for q, k, v, out |
+    | query | (B, Sq, H, d_qk) | float, equal for q, k, v, out |
     | key | (B, Sk, Hk, d_qk) | |
     | value | (B, Sk, Hk, d_v) | |
     | out | (B, Sq, H, d_v) | |
     | lse | (B, H, Sq) | f32, optional |
-    | bias | (B or 1, H or 1, Sq or 1, Sk or 1) | f16, bf16 or f32 |
+    | bias | (B or 1, H or 1, Sq or 1, Sk or 1) | float |
     | query_segments, key_segments | (B, Sq), (B, Sk) | i32, both or none |
     | key_lengths | (B) | i32 |
     | mask_tensor | (B or 1, H or 1, Sq or 1, Sk or 1) | i1, true is visible |
@@ -52,7 +52,8 @@ def Heddle_AttentionOp : Heddle_Op<"attention",
     - H is a multiple of Hk. Groups are contiguous: query head `h` reads
       key head `h floordiv (H / Hk)`.
     - A pair (i, j) is visible when the static `mask` holds, the segment ids are
-      equal, `j < key_lengths[b]`, and `mask_tensor` is true.
+      equal, `j < key_lengths[b]`, and `mask_tensor` is true, and the bias is
+      above the lowest finite number of its type: graphs spell masks that way.
     - Masking selects, it never multiplies: a NaN in a masked key or value does
       not reach the output, a NaN in a visible one does.
     - A row with no visible key gives output 0 and zero gradients. Its lse is
@@ -70,8 +71,8 @@ def Heddle_AttentionOp : Heddle_Op<"attention",
 
     Constraints:
 
-    - /*attention_c1*/ query, key and value are rank 4 with one element type,
-      f16, bf16 or f32.
+    - /*attention_c1*/ query, key and value are rank 4 with one float element
+      type.
     - /*attention_c2*/ key has the batch size of query and its d_qk.
     - /*attention_c3*/ value has the batch size, the length and the heads of key.
     - /*attention_c4*/ d_qk, d_v, H and Hk are at least 1.

@@ -16,6 +16,8 @@ def Heddle_Dialect : Dialect {
     (linalg, tensor, arith, math) is used from there. `Rationale.md` says why the
     dialect is shaped as it is.
 
+    Where a page says float it means f16, bf16 or f32.
+
     Constraint labels such as `attention_c3` name a rule in this page, in the
     verifier that enforces it and in the test that breaks it.
   }];
