@@ -57,6 +57,25 @@ transpose(llvm::ArrayRef<TileIntervals> rows, int64_t numColumns) {
   return columns;
 }
 
+static SetOutcome tileBySets(MaskAttr mask, const TileGrid &grid,
+                             std::chrono::steady_clock::time_point deadline,
+                             bool forceBlocks, MaskTiling &tiling) {
+  PositionSets visible, hidden;
+  SetOutcome outcome = positionSets(mask, grid, deadline, visible, hidden);
+  if (outcome != SetOutcome::Done)
+    return outcome;
+  if (!forceBlocks && llvm::all_of(visible, canEliminate) &&
+      llvm::all_of(hidden, canEliminate)) {
+    tiling.method = TilingMethod::Elimination;
+    outcome =
+        tileByElimination(visible, hidden, grid, deadline, tiling.perQueryTile);
+    if (outcome != SetOutcome::Unsupported)
+      return outcome;
+  }
+  tiling.method = TilingMethod::Blocks;
+  return tileByBlocks(visible, hidden, grid, deadline, tiling.perQueryTile);
+}
+
 MaskTiling heddle::analyzeMask(MaskAttr mask, int64_t queryLength,
                                int64_t keyLength, int64_t queryTile,
                                int64_t keyTile, mlir::Location loc,
@@ -70,16 +89,20 @@ MaskTiling heddle::analyzeMask(MaskAttr mask, int64_t queryLength,
                          << "; pass static sizes";
     return tiling;
   }
-  TileGrid grid{queryLength, keyLength, queryTile, keyTile};
+  // A tile longer than the axis is that axis.
+  TileGrid grid{queryLength, keyLength,
+                std::min(queryTile, std::max<int64_t>(queryLength, 1)),
+                std::min(keyTile, std::max<int64_t>(keyLength, 1))};
   bool bySets =
-      !options.forceEnumeration && (options.forceSets || hasAffineSet(mask));
+      !options.forceEnumeration &&
+      (options.forceSets || options.forceBlocks || hasAffineSet(mask));
   SetOutcome outcome = SetOutcome::Unsupported;
   if (bySets) {
     auto cap = std::chrono::duration_cast<std::chrono::steady_clock::duration>(
         std::chrono::duration<double>(
             std::clamp(options.timeCapSeconds, 0.0, 1e6)));
     outcome = tileBySets(mask, grid, std::chrono::steady_clock::now() + cap,
-                         tiling.perQueryTile);
+                         options.forceBlocks, tiling);
     if (outcome == SetOutcome::TimedOut)
       mlir::emitRemark(loc)
           << "the set analysis of " << mask << " took longer than "
@@ -90,8 +113,10 @@ MaskTiling heddle::analyzeMask(MaskAttr mask, int64_t queryLength,
           << "the set analysis does not handle " << mask
           << "; its tiles are enumerated row by row, which is exact too";
   }
-  if (outcome != SetOutcome::Done)
+  if (outcome != SetOutcome::Done) {
+    tiling.method = TilingMethod::Rows;
     tileByRows(mask, grid, tiling.perQueryTile);
+  }
   tiling.enumerated =
       options.forceEnumeration || (bySets && outcome != SetOutcome::Done);
   tiling.perKeyTile = transpose(tiling.perQueryTile, grid.numKeyTiles());

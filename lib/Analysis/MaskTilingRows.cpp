@@ -171,17 +171,10 @@ public:
   }
 
   TileIntervals finish() const {
-    TileIntervals result;
-    forEachTile([&](int64_t tile, TileKind kind) {
-      if (kind == TileKind::Empty)
-        return;
-      if (!result.empty() && result.back().end == tile &&
-          result.back().kind == kind)
-        ++result.back().end;
-      else
-        result.push_back({tile, tile + 1, kind});
-    });
-    return result;
+    IntervalBuilder result;
+    forEachTile(
+        [&](int64_t tile, TileKind kind) { result.add(tile, tile + 1, kind); });
+    return result.take();
   }
 
 private:

@@ -1,78 +1,25 @@
-//===- MaskTilingSets.cpp - tiles from Presburger sets --------------------===//
+//===- MaskTilingSets.cpp - masks as integer sets -------------------------===//
 //
-// The visible pairs of positions form a set V; the existing pairs that are not
-// visible its complement. A tile (t, u) is not empty when some (i, j) of V lies
-// in it, and not full when some (i, j) of the complement does. The positions
-// are existential variables that the library eliminates exactly: it writes the
-// set of tiles with floor divisions of t and u only, by a symbolic
-// lexicographic minimum. (Fourier-Motzkin elimination would be rational, hence
-// wrong.) The kinds along a query tile are then read off these divisions.
-//
-// The library cannot be interrupted, so its work is cut into steps, one
-// conjunction at a time, and a step is not begun after the deadline.
+// The visible pairs of positions and the existing pairs that are not visible,
+// as unions of conjunctions. The Presburger library says which of them hold a
+// position at all. It cannot be interrupted, so the work is cut into steps, one
+// conjunction at a time, and none begins after the deadline.
 //
 //===----------------------------------------------------------------------===//
 
 #include "MaskTilingDetail.h"
 
-#include "mlir/Analysis/Presburger/PresburgerRelation.h"
-
 #include <algorithm>
 
 using namespace heddle;
 using namespace heddle::detail;
-using namespace mlir::presburger;
-using llvm::SmallVector;
 using Clock = std::chrono::steady_clock;
 
-namespace {
-class SetAnalysis {
-public:
-  SetAnalysis(const TileGrid &grid, Clock::time_point deadline)
-      : grid(grid), deadline(deadline) {}
-
-  SetOutcome run(MaskAttr mask,
-                 llvm::SmallVectorImpl<TileIntervals> &perQueryTile);
-
-private:
-  using Sets = SmallVector<QuasiAffine, 4>;
-
-  std::optional<PresburgerSet> visibleSet(MaskAttr mask);
-  std::optional<PresburgerSet> subtract(PresburgerSet from,
-                                        const PresburgerSet &what);
-  bool tilesOf(const PresburgerSet &positions, Sets &tiles);
-
-  /// Whether one more step may begin, on `size` conjunctions.
-  bool mayGoOn(unsigned size) {
-    if (Clock::now() >= deadline)
-      outcome = SetOutcome::TimedOut;
-    else if (size > kMaxConjunctions)
-      outcome = SetOutcome::Unsupported;
-    return outcome == SetOutcome::Done;
-  }
-
-  /// Sets with more conjunctions than this cost more than the rows do.
-  static constexpr unsigned kMaxConjunctions = 256;
-
-  const TileGrid &grid;
-  Clock::time_point deadline;
-  SetOutcome outcome = SetOutcome::Done;
-};
-} // namespace
-
-/// The positions that exist.
-static PresburgerSet allPositions(const TileGrid &grid) {
-  IntegerPolyhedron box(PresburgerSpace::getSetSpace(2));
-  box.addInequality({1, 0, 0});
-  box.addInequality({-1, 0, grid.queryLength - 1});
-  box.addInequality({0, 1, 0});
-  box.addInequality({0, -1, grid.keyLength - 1});
-  return PresburgerSet(box);
-}
+/// Sets with more conjunctions than this cost more than the rows do.
+static constexpr size_t kMaxConjunctions = 256;
 
 /// The set of a term without children.
-static std::optional<IntegerPolyhedron> leafSet(MaskAttr mask,
-                                                const TileGrid &grid) {
+static std::optional<QuasiAffine> leafSet(MaskAttr mask, const TileGrid &grid) {
   int64_t far = grid.queryLength + grid.keyLength;
   llvm::ArrayRef<int64_t> values = mask.getValues();
   QuasiAffine set;
@@ -80,17 +27,17 @@ static std::optional<IntegerPolyhedron> leafSet(MaskAttr mask,
   case MaskKind::Causal:
   case MaskKind::CausalUpperLeft:
     set.addConstraint({1, -1, 0}, /*isEquality=*/false);
-    break;
+    return set;
   case MaskKind::CausalLowerRight:
     set.addConstraint({1, -1, grid.keyLength - grid.queryLength}, false);
-    break;
+    return set;
   case MaskKind::Window:
     set.addConstraint({-1, 1, std::clamp(values[0], -far, far)}, false);
     set.addConstraint({1, -1, std::clamp(values[1], -far, far)}, false);
-    break;
+    return set;
   case MaskKind::Prefix:
     set.addConstraint({0, -1, std::min(values[0], far) - 1}, false);
-    break;
+    return set;
   case MaskKind::BlockDiagonal: {
     int64_t size = std::min(values[0], far);
     unsigned block = set.addDivision({1, 0, 0}, size);
@@ -102,155 +49,108 @@ static std::optional<IntegerPolyhedron> leafSet(MaskAttr mask,
     last[block] = size;
     set.addConstraint(first, false);
     set.addConstraint(last, false);
-    break;
+    return set;
   }
-  default: {
-    std::optional<QuasiAffine> affine =
-        QuasiAffine::fromIntegerSet(mask.getSet());
-    if (!affine || !affine->fitsIn64Bits(grid.queryLength, grid.keyLength))
-      return std::nullopt;
-    set = std::move(*affine);
-    break;
+  default:
+    return QuasiAffine::fromIntegerSet(mask.getSet());
   }
-  }
-  return set.toPolyhedron();
 }
 
-/// The existing positions that `mask` sees.
-std::optional<PresburgerSet> SetAnalysis::visibleSet(MaskAttr mask) {
-  if (!mask)
-    return allPositions(grid);
-  bool isUnion = mask.getKind() == MaskKind::Union;
-  if (!isUnion && mask.getKind() != MaskKind::Intersection) {
-    std::optional<IntegerPolyhedron> leaf = leafSet(mask, grid);
-    if (!leaf) {
-      outcome = SetOutcome::Unsupported;
-      return std::nullopt;
-    }
-    return allPositions(grid).intersect(PresburgerSet(*leaf));
-  }
-  std::optional<PresburgerSet> result;
-  for (MaskAttr term : mask.getTerms()) {
-    std::optional<PresburgerSet> next = visibleSet(term);
-    if (!next)
-      return std::nullopt;
-    if (!result) {
-      result = std::move(next);
-      continue;
-    }
-    unsigned size = isUnion
-                        ? result->getNumDisjuncts() + next->getNumDisjuncts()
-                        : result->getNumDisjuncts() * next->getNumDisjuncts();
-    if (!mayGoOn(size))
-      return std::nullopt;
-    result = isUnion ? result->unionSet(*next) : result->intersect(*next);
-  }
-  return result;
-}
+namespace {
+class SetBuilder {
+public:
+  SetBuilder(const TileGrid &grid, Clock::time_point deadline)
+      : grid(grid), deadline(deadline) {}
 
-/// `from` without `what`, one conjunction at a time.
-std::optional<PresburgerSet> SetAnalysis::subtract(PresburgerSet from,
-                                                   const PresburgerSet &what) {
-  for (const IntegerRelation &conjunction : what.getAllDisjuncts()) {
-    PresburgerSet next = PresburgerSet::getEmpty(from.getSpace());
-    for (const IntegerRelation &part : from.getAllDisjuncts()) {
-      if (!mayGoOn(next.getNumDisjuncts()))
-        return std::nullopt;
-      next.unionInPlace(
-          PresburgerRelation(part).subtract(PresburgerRelation(conjunction)));
-    }
-    from = std::move(next);
-  }
-  return from;
-}
+  /// Each of these returns false when it gives up; `outcome` says why.
+  bool visibleSets(MaskAttr mask, PositionSets &result);
+  bool complement(const PositionSets &sets, PositionSets &result);
 
-/// Adds to `tiles` conjunctions over (query tile, key tile) whose union holds
-/// the tiles with a position of `positions`.
-bool SetAnalysis::tilesOf(const PresburgerSet &positions, Sets &tiles) {
-  for (IntegerRelation tile : positions.getAllDisjuncts()) {
-    if (!mayGoOn(tiles.size()))
-      return false;
-    // Dimensions (t, u, i, j) with T t <= i < T (t + 1), likewise for j and u.
-    tile.insertVar(VarKind::SetDim, 0, 2);
-    auto addTileBounds = [&](unsigned tileDim, unsigned positionDim,
-                             int64_t size) {
-      SmallVector<int64_t, 8> row(tile.getNumCols(), 0);
-      row[positionDim] = 1;
-      row[tileDim] = -size;
-      tile.addInequality(row);
-      row[positionDim] = -1;
-      row[tileDim] = size;
-      row.back() = size - 1;
-      tile.addInequality(row);
-    };
-    addTileBounds(0, 2, grid.queryTile);
-    addTileBounds(1, 3, grid.keyTile);
-    tile.convertVarKind(VarKind::SetDim, 2, 4, VarKind::Local);
-    tile.simplify();
-    PresburgerRelation eliminated = tile.computeReprWithOnlyDivLocals();
-    for (const IntegerRelation &conjunction : eliminated.getAllDisjuncts()) {
-      std::optional<QuasiAffine> set = QuasiAffine::fromPolyhedron(conjunction);
-      if (!set ||
-          !set->fitsIn64Bits(grid.numQueryTiles(), grid.numKeyTiles())) {
-        outcome = SetOutcome::Unsupported;
-        return false;
-      }
-      tiles.push_back(std::move(*set));
-    }
-  }
+  SetOutcome outcome = SetOutcome::Done;
+
+private:
+  bool add(QuasiAffine set, PositionSets &result);
+  bool intersect(const PositionSets &a, llvm::ArrayRef<QuasiAffine> b,
+                 PositionSets &result);
+
+  const TileGrid &grid;
+  Clock::time_point deadline;
+};
+} // namespace
+
+/// Adds `set` to `result` if it holds a position that exists.
+bool SetBuilder::add(QuasiAffine set, PositionSets &result) {
+  if (Clock::now() >= deadline)
+    outcome = SetOutcome::TimedOut;
+  else if (result.size() >= kMaxConjunctions ||
+           !set.fitsIn64Bits(grid.queryLength, grid.keyLength))
+    outcome = SetOutcome::Unsupported;
+  if (outcome != SetOutcome::Done)
+    return false;
+  set.dropUnusedDivisions();
+  if (!set.toPolyhedron(grid.queryLength, grid.keyLength).isIntegerEmpty())
+    result.push_back(std::move(set));
   return true;
 }
 
-/// The key tiles of query tile `tile` in the union of `sets`.
-static Ranges unionRow(llvm::ArrayRef<QuasiAffine> sets, int64_t tile,
-                       int64_t numKeyTiles) {
-  Ranges result, next;
-  for (const QuasiAffine &set : sets) {
-    next.clear();
-    set.ranges(tile, 0, numKeyTiles, next);
-    if (!next.empty())
-      result = unite(result, next);
-  }
-  return result;
+bool SetBuilder::intersect(const PositionSets &a, llvm::ArrayRef<QuasiAffine> b,
+                           PositionSets &result) {
+  for (const QuasiAffine &left : a)
+    for (const QuasiAffine &right : b) {
+      QuasiAffine both = left;
+      both.intersect(right);
+      if (!add(std::move(both), result))
+        return false;
+    }
+  return true;
 }
 
-SetOutcome
-SetAnalysis::run(MaskAttr mask,
-                 llvm::SmallVectorImpl<TileIntervals> &perQueryTile) {
-  std::optional<PresburgerSet> visible = visibleSet(mask);
-  if (!visible)
-    return outcome;
-  std::optional<PresburgerSet> hidden = subtract(allPositions(grid), *visible);
-  if (!hidden)
-    return outcome;
-  Sets notEmpty, notFull;
-  if (!tilesOf(*visible, notEmpty) || !tilesOf(*hidden, notFull))
-    return outcome;
-
-  SmallVector<TileIntervals> result;
-  int64_t numKeyTiles = grid.numKeyTiles();
-  for (int64_t tile = 0, e = grid.numQueryTiles(); tile < e; ++tile) {
-    if (!mayGoOn(0))
-      return outcome;
-    Ranges touched = unionRow(notEmpty, tile, numKeyTiles);
-    Ranges partial = intersect(touched, unionRow(notFull, tile, numKeyTiles));
-    Ranges full = intersect(touched, complement(partial, 0, numKeyTiles));
-    TileIntervals &row = result.emplace_back();
-    for (const Range &range : partial)
-      row.push_back({range.begin, range.end, TileKind::Partial});
-    for (const Range &range : full)
-      row.push_back({range.begin, range.end, TileKind::Full});
-    llvm::sort(row, [](const TileInterval &a, const TileInterval &b) {
-      return a.begin < b.begin;
+bool SetBuilder::visibleSets(MaskAttr mask, PositionSets &result) {
+  if (!mask)
+    return add(QuasiAffine(), result);
+  if (mask.getKind() == MaskKind::Union)
+    return llvm::all_of(mask.getTerms(), [&](MaskAttr term) {
+      return visibleSets(term, result);
     });
+  if (mask.getKind() == MaskKind::Intersection) {
+    PositionSets all = {QuasiAffine()};
+    for (MaskAttr term : mask.getTerms()) {
+      PositionSets next, both;
+      if (!visibleSets(term, next) || !intersect(all, next, both))
+        return false;
+      all = std::move(both);
+    }
+    return llvm::all_of(
+        all, [&](const QuasiAffine &set) { return add(set, result); });
   }
-  perQueryTile = std::move(result);
-  return SetOutcome::Done;
+  std::optional<QuasiAffine> leaf = leafSet(mask, grid);
+  if (!leaf) {
+    outcome = SetOutcome::Unsupported;
+    return false;
+  }
+  return add(std::move(*leaf), result);
 }
 
-SetOutcome
-heddle::detail::tileBySets(MaskAttr mask, const TileGrid &grid,
-                           std::chrono::steady_clock::time_point deadline,
-                           llvm::SmallVectorImpl<TileIntervals> &perQueryTile) {
-  return SetAnalysis(grid, deadline).run(mask, perQueryTile);
+bool SetBuilder::complement(const PositionSets &sets, PositionSets &result) {
+  PositionSets rest;
+  if (!add(QuasiAffine(), rest))
+    return false;
+  for (const QuasiAffine &set : sets) {
+    PositionSets next;
+    if (!intersect(rest, set.complement(), next))
+      return false;
+    rest = std::move(next);
+  }
+  result = std::move(rest);
+  return true;
+}
+
+SetOutcome heddle::detail::positionSets(MaskAttr mask, const TileGrid &grid,
+                                        Clock::time_point deadline,
+                                        PositionSets &visible,
+                                        PositionSets &hidden) {
+  SetBuilder builder(grid, deadline);
+  if (builder.visibleSets(mask, visible))
+    builder.complement(visible, hidden);
+  return builder.outcome;
 }

@@ -83,7 +83,96 @@ unsigned QuasiAffine::addDivision(Row dividend, int64_t divisor) {
 
 void QuasiAffine::addConstraint(Row row, bool isEquality) {
   trim(row);
-  constraints.push_back({std::move(row), isEquality});
+  Constraint constraint{std::move(row), isEquality};
+  if (!llvm::is_contained(constraints, constraint))
+    constraints.push_back(std::move(constraint));
+}
+
+unsigned QuasiAffine::importDivision(const QuasiAffine &other, unsigned index,
+                                     MutableArrayRef<unsigned> columns) {
+  unsigned &column = columns[kFirstDivision + index];
+  if (column == 0)
+    column =
+        addDivision(importRow(other, other.divisions[index].dividend, columns),
+                    other.divisions[index].divisor);
+  return column;
+}
+
+QuasiAffine::Row QuasiAffine::importRow(const QuasiAffine &other,
+                                        const Row &row,
+                                        MutableArrayRef<unsigned> columns) {
+  Row result(row.begin(), row.begin() + kFirstDivision);
+  for (unsigned c = kFirstDivision; c < row.size(); ++c) {
+    if (row[c] == 0)
+      continue;
+    unsigned column = importDivision(other, c - kFirstDivision, columns);
+    result.resize(std::max<size_t>(result.size(), column + 1), 0);
+    result[column] += row[c];
+  }
+  return result;
+}
+
+void QuasiAffine::intersect(const QuasiAffine &other) {
+  SmallVector<unsigned> columns(kFirstDivision + other.divisions.size(), 0);
+  for (const Constraint &constraint : other.constraints)
+    addConstraint(importRow(other, constraint.row, columns),
+                  constraint.isEquality);
+}
+
+void QuasiAffine::dropUnusedDivisions() {
+  QuasiAffine result;
+  result.intersect(*this);
+  *this = std::move(result);
+}
+
+SmallVector<QuasiAffine, 4> QuasiAffine::complement() const {
+  SmallVector<QuasiAffine, 4> result;
+  QuasiAffine before;
+  before.divisions = divisions;
+  for (const Constraint &constraint : constraints) {
+    // Not row >= 0 is -row - 1 >= 0; not row = 0 is that, or row - 1 >= 0.
+    for (int64_t sign : {-1, 1}) {
+      if (sign == 1 && !constraint.isEquality)
+        continue;
+      Row row = constraint.row;
+      for (int64_t &coefficient : row)
+        coefficient *= sign;
+      row[kOne] -= 1;
+      QuasiAffine &part = result.emplace_back(before);
+      part.addConstraint(std::move(row), /*isEquality=*/false);
+    }
+    before.addConstraint(constraint.row, constraint.isEquality);
+  }
+  return result;
+}
+
+int64_t QuasiAffine::getLargestDivisor() const {
+  int64_t largest = 1;
+  for (const Division &division : divisions)
+    largest = std::max(largest, division.divisor);
+  return largest;
+}
+
+bool QuasiAffine::isDifferenceSet() const {
+  for (const Division &division : divisions) {
+    const Row &dividend = division.dividend;
+    if (dividend.size() > kFirstDivision || dividend[kX] + dividend[kY] != 1 ||
+        dividend[kX] * dividend[kY] != 0)
+      return false;
+  }
+  return llvm::all_of(constraints, [&](const Constraint &constraint) {
+    // x and y weigh 1, a division by D weighs D.
+    SmallVector<std::pair<int64_t, int64_t>, 2> used;
+    for (auto [column, coefficient] : llvm::enumerate(constraint.row))
+      if (column != kOne && coefficient != 0)
+        used.emplace_back(coefficient,
+                          column < kFirstDivision
+                              ? 1
+                              : divisions[column - kFirstDivision].divisor);
+    return used.size() < 2 ||
+           (used.size() == 2 &&
+            used[0].first * used[1].second == -used[1].first * used[0].second);
+  });
 }
 
 /// target += factor * source; false on overflow.
@@ -214,7 +303,7 @@ QuasiAffine::fromPolyhedron(const IntegerRelation &relation) {
   return result;
 }
 
-IntegerPolyhedron QuasiAffine::toPolyhedron() const {
+IntegerPolyhedron QuasiAffine::toPolyhedron(int64_t xEnd, int64_t yEnd) const {
   IntegerPolyhedron result(PresburgerSpace::getSetSpace(/*numDims=*/2));
   unsigned numDivs = divisions.size();
   auto convert = [](const Row &from, unsigned numDivs) {
@@ -235,6 +324,10 @@ IntegerPolyhedron QuasiAffine::toPolyhedron() const {
     else
       result.addInequality(convert(constraint.row, numDivs));
   }
+  result.addBound(presburger::BoundType::LB, 0, 0);
+  result.addBound(presburger::BoundType::UB, 0, xEnd - 1);
+  result.addBound(presburger::BoundType::LB, 1, 0);
+  result.addBound(presburger::BoundType::UB, 1, yEnd - 1);
   return result;
 }
 
@@ -262,52 +355,66 @@ bool QuasiAffine::fitsIn64Bits(int64_t xEnd, int64_t yEnd) const {
   });
 }
 
+Range QuasiAffine::piece(int64_t x, int64_t y, int64_t yEnd,
+                         MutableArrayRef<int64_t> quotients,
+                         int64_t &pieceEnd) const {
+  auto valueOf = [&](const Row &row) {
+    int64_t value = row[kX] * x + row[kY] * y + row[kOne];
+    for (unsigned c = kFirstDivision; c < row.size(); ++c)
+      value += row[c] * quotients[c - kFirstDivision];
+    return value;
+  };
+  // The quotients are constant in the piece [y, y + length).
+  int64_t length = yEnd - y;
+  for (auto [index, division] : llvm::enumerate(divisions)) {
+    int64_t value = valueOf(division.dividend);
+    int64_t quotient = divideFloorSigned(value, division.divisor);
+    int64_t rest = value - quotient * division.divisor;
+    quotients[index] = quotient;
+    int64_t slope = division.dividend[kY];
+    if (slope > 0)
+      length =
+          std::min(length, divideCeilSigned(division.divisor - rest, slope));
+    else if (slope < 0)
+      length = std::min(length, rest / -slope + 1);
+  }
+  pieceEnd = y + length;
+  int64_t begin = 0, end = length;
+  for (const Constraint &constraint : constraints) {
+    int64_t value = valueOf(constraint.row), slope = constraint.row[kY];
+    if (slope == 0) {
+      if (constraint.isEquality ? value != 0 : value < 0)
+        return {y, y};
+    } else if (constraint.isEquality) {
+      if (value % slope != 0)
+        return {y, y};
+      begin = std::max(begin, -value / slope);
+      end = std::min(end, -value / slope + 1);
+    } else if (slope > 0) {
+      begin = std::max(begin, divideCeilSigned(-value, slope));
+    } else {
+      end = std::min(end, divideFloorSigned(value, -slope) + 1);
+    }
+    if (begin >= end)
+      return {y, y};
+  }
+  return {y + begin, y + end};
+}
+
 void QuasiAffine::ranges(int64_t x, int64_t yBegin, int64_t yEnd,
                          Ranges &out) const {
   SmallVector<int64_t, 8> quotients(divisions.size(), 0);
-  for (int64_t y = yBegin; y < yEnd;) {
-    auto valueOf = [&](const Row &row) {
-      int64_t value = row[kX] * x + row[kY] * y + row[kOne];
-      for (unsigned c = kFirstDivision; c < row.size(); ++c)
-        value += row[c] * quotients[c - kFirstDivision];
-      return value;
-    };
-    // The piece [y, y + length) has constant quotients.
-    int64_t length = yEnd - y;
-    for (auto [index, division] : llvm::enumerate(divisions)) {
-      int64_t value = valueOf(division.dividend);
-      int64_t quotient = divideFloorSigned(value, division.divisor);
-      int64_t rest = value - quotient * division.divisor;
-      quotients[index] = quotient;
-      int64_t slope = division.dividend[kY];
-      if (slope > 0)
-        length =
-            std::min(length, divideCeilSigned(division.divisor - rest, slope));
-      else if (slope < 0)
-        length = std::min(length, rest / -slope + 1);
-    }
-    int64_t begin = 0, end = length;
-    for (const Constraint &constraint : constraints) {
-      int64_t value = valueOf(constraint.row), slope = constraint.row[kY];
-      if (slope == 0) {
-        if (constraint.isEquality ? value != 0 : value < 0)
-          end = 0;
-      } else if (constraint.isEquality) {
-        if (value % slope != 0)
-          end = 0;
-        else {
-          begin = std::max(begin, -value / slope);
-          end = std::min(end, -value / slope + 1);
-        }
-      } else if (slope > 0) {
-        begin = std::max(begin, divideCeilSigned(-value, slope));
-      } else {
-        end = std::min(end, divideFloorSigned(value, -slope) + 1);
-      }
-      if (begin >= end)
-        break;
-    }
-    appendRange(out, {y + begin, y + std::max(begin, end)});
-    y += length;
+  for (int64_t y = yBegin; y < yEnd;)
+    appendRange(out, piece(x, y, yEnd, quotients, y));
+}
+
+std::optional<int64_t> QuasiAffine::probe(int64_t x, int64_t yBegin,
+                                          int64_t yEnd, int maxPieces) const {
+  SmallVector<int64_t, 8> quotients(divisions.size(), 0);
+  for (int64_t y = yBegin; y < yEnd && maxPieces > 0; --maxPieces) {
+    Range found = piece(x, y, yEnd, quotients, y);
+    if (found.begin < found.end)
+      return found.begin;
   }
+  return std::nullopt;
 }

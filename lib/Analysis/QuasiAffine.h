@@ -53,13 +53,31 @@ public:
   static std::optional<QuasiAffine>
   fromPolyhedron(const mlir::presburger::IntegerRelation &relation);
 
-  /// The same set with a local variable per division.
-  mlir::presburger::IntegerPolyhedron toPolyhedron() const;
+  /// The same set within [0, xEnd) x [0, yEnd), with a local variable per
+  /// division.
+  mlir::presburger::IntegerPolyhedron toPolyhedron(int64_t xEnd,
+                                                   int64_t yEnd) const;
 
   /// The variable floor(dividend / divisor), divisor > 0: its column.
   unsigned addDivision(Row dividend, int64_t divisor);
   /// row >= 0, or row = 0.
   void addConstraint(Row row, bool isEquality);
+  /// Adds the constraints of `other`.
+  void intersect(const QuasiAffine &other);
+  /// Disjoint conjunctions that hold what this one does not: all constraints
+  /// before one, and that one negated. A division has a value everywhere, so
+  /// its bounds are no constraints here; the library's own complement can lose
+  /// a bound on a mod, which it takes for the bound of the division.
+  llvm::SmallVector<QuasiAffine, 4> complement() const;
+  /// Drops divisions that no constraint uses.
+  void dropUnusedDivisions();
+
+  /// Whether every constraint compares two of x, y, D * (z floordiv D) with z
+  /// one of x, y plus a constant, and a constant.
+  bool isDifferenceSet() const;
+  unsigned getNumDivisions() const { return divisions.size(); }
+  /// 1 without divisions.
+  int64_t getLargestDivisor() const;
 
   /// Whether evaluation for x in [0, xEnd), y in [0, yEnd) stays far from
   /// overflow; `ranges` needs it.
@@ -70,8 +88,17 @@ public:
   /// constraints are linear in y, so each such piece costs one division per
   /// constraint.
   void ranges(int64_t x, int64_t yBegin, int64_t yEnd, Ranges &out) const;
+  /// Some y in [yBegin, yEnd) with (x, y) in the set, if the first `maxPieces`
+  /// pieces have one.
+  std::optional<int64_t> probe(int64_t x, int64_t yBegin, int64_t yEnd,
+                               int maxPieces) const;
 
 private:
+  /// The y of the piece that begins at `y`, which ends at `pieceEnd`.
+  Range piece(int64_t x, int64_t y, int64_t yEnd,
+              llvm::MutableArrayRef<int64_t> quotients,
+              int64_t &pieceEnd) const;
+
   struct Division {
     Row dividend;
     int64_t divisor;
@@ -79,7 +106,17 @@ private:
   struct Constraint {
     Row row;
     bool isEquality;
+    bool operator==(const Constraint &o) const {
+      return isEquality == o.isEquality && row == o.row;
+    }
   };
+  /// Adds division `index` of `other` unless it is there, with those it needs;
+  /// `columns` maps the columns of `other` to the ones here, 0 for unknown.
+  unsigned importDivision(const QuasiAffine &other, unsigned index,
+                          llvm::MutableArrayRef<unsigned> columns);
+  Row importRow(const QuasiAffine &other, const Row &row,
+                llvm::MutableArrayRef<unsigned> columns);
+
   llvm::SmallVector<Division, 4> divisions;
   llvm::SmallVector<Constraint, 4> constraints;
 };

@@ -22,6 +22,31 @@ static StringRef kindName(TileKind kind) {
   return "";
 }
 
+static StringRef methodName(TilingMethod method) {
+  switch (method) {
+  case TilingMethod::Rows:
+    return "rows";
+  case TilingMethod::Elimination:
+    return "elimination";
+  case TilingMethod::Blocks:
+    return "blocks";
+  }
+  return "";
+}
+
+/// The number of tiles of each kind.
+static void printSummary(raw_ostream &os, const MaskTiling &tiling) {
+  int64_t counts[3] = {0, 0, 0};
+  for (const TileIntervals &intervals : tiling.perQueryTile)
+    for (const TileInterval &interval : intervals)
+      counts[static_cast<int>(interval.kind)] += interval.end - interval.begin;
+  int64_t all = tiling.perQueryTile.size() * tiling.perKeyTile.size();
+  int64_t partial = counts[static_cast<int>(TileKind::Partial)];
+  int64_t full = counts[static_cast<int>(TileKind::Full)];
+  os << "  " << all - partial - full << " empty, " << partial << " partial, "
+     << full << " full\n";
+}
+
 static void printTiles(raw_ostream &os, StringRef axis,
                        ArrayRef<TileIntervals> tiles) {
   for (auto [index, intervals] : llvm::enumerate(tiles)) {
@@ -90,6 +115,7 @@ struct TestMaskTilingPass : PassWrapper<TestMaskTilingPass, OperationPass<>> {
     MaskTilingOptions options;
     options.forceEnumeration = forceEnumeration;
     options.forceSets = forceSets;
+    options.forceBlocks = forceBlocks;
     options.timeCapSeconds = timeCap;
     MaskTiling tiling = analyzeMask(mask, queryLength, keyLength, queryTile,
                                     keyTile, op->getLoc(), options);
@@ -100,8 +126,10 @@ struct TestMaskTilingPass : PassWrapper<TestMaskTilingPass, OperationPass<>> {
     else
       os << "none";
     os << ", positions " << queryLength << "x" << keyLength << ", tiles "
-       << queryTile << "x" << keyTile
+       << queryTile << "x" << keyTile << ", by " << methodName(tiling.method)
        << (tiling.enumerated ? ", enumerated\n" : "\n");
+    if (summary)
+      return printSummary(os, tiling);
     printTiles(os, "query", tiling.perQueryTile);
     printTiles(os, "key", tiling.perKeyTile);
     if (!closedForm)
@@ -120,6 +148,12 @@ struct TestMaskTilingPass : PassWrapper<TestMaskTilingPass, OperationPass<>> {
   Option<bool> forceSets{
       *this, "force-sets", llvm::cl::init(false),
       llvm::cl::desc("analyse the integer set of every mask")};
+  Option<bool> forceBlocks{
+      *this, "force-blocks", llvm::cl::init(false),
+      llvm::cl::desc("analyse the integer set of every mask by blocks")};
+  Option<bool> summary{
+      *this, "summary", llvm::cl::init(false),
+      llvm::cl::desc("print the number of tiles of each kind only")};
   Option<double> timeCap{
       *this, "time-cap", llvm::cl::init(1.0),
       llvm::cl::desc("seconds after which the set analysis gives up")};

@@ -58,15 +58,13 @@ struct VisiblePairs {
       : queryLength(queryLength), keyLength(keyLength) {
     for (int64_t i = 0; i < queryLength; ++i)
       for (int64_t j = 0; j < keyLength; ++j)
-        visible.push_back(!mask ||
-                          mask.contains(i, j, queryLength, keyLength));
+        visible.push_back(!mask || mask.contains(i, j, queryLength, keyLength));
   }
 
   TileKind kindOf(int64_t queryTile, int64_t keyTile, int64_t t,
                   int64_t u) const {
     bool any = false, all = true;
-    for (int64_t i = t * queryTile,
-                 ie = std::min(i + queryTile, queryLength);
+    for (int64_t i = t * queryTile, ie = std::min(i + queryTile, queryLength);
          i < ie; ++i)
       for (int64_t j = u * keyTile, je = std::min(j + keyTile, keyLength);
            j < je; ++j) {

@@ -34,6 +34,13 @@ struct TileInterval {
 /// Sorted, disjoint, maximal intervals; empty ones are left out.
 using TileIntervals = llvm::SmallVector<TileInterval, 4>;
 
+/// How a table was found; all ways are exact.
+enum class TilingMethod : uint8_t {
+  Rows,        ///< the visible key ranges of every query
+  Elimination, ///< sets of tiles, the positions eliminated from them
+  Blocks       ///< blocks of tiles, split until uniform
+};
+
 /// The tiling of one mask at one tile size.
 struct MaskTiling {
   int64_t queryLength, keyLength; // Sq, Sk
@@ -42,7 +49,9 @@ struct MaskTiling {
   llvm::SmallVector<TileIntervals> perQueryTile;
   /// perKeyTile[t]: intervals of query tiles for key tile t.
   llvm::SmallVector<TileIntervals> perKeyTile;
-  /// Whether the time cap was hit and tiles were enumerated instead.
+  TilingMethod method = TilingMethod::Rows;
+  /// Whether rows were enumerated because the set analysis gave up (or
+  /// enumeration was forced).
   bool enumerated = false;
 };
 
@@ -54,11 +63,17 @@ struct MaskTilingOptions {
   /// Analyse symbolically also where the rows of the mask are simple enough to
   /// be read directly; for tests.
   bool forceSets = false;
+  /// As forceSets, and split blocks of tiles also where the positions could be
+  /// eliminated; for tests.
+  bool forceBlocks = false;
 };
 
 /// Analyses `mask` (null: everything visible). Positions beyond Sq or Sk do not
 /// exist: a ragged last tile is full when all of its existing pairs are
-/// visible. Emits a remark at `loc` when the time cap was hit.
+/// visible. Masks without an affine_set are read row by row; others are
+/// analysed as sets, and row by row with a remark at `loc` when the time cap
+/// was hit. A tile size below 1 or a negative length is an error at `loc`, with
+/// an empty tiling.
 MaskTiling analyzeMask(MaskAttr mask, int64_t queryLength, int64_t keyLength,
                        int64_t queryTile, int64_t keyTile, mlir::Location loc,
                        const MaskTilingOptions &options = {});
