@@ -253,12 +253,11 @@ LogicalResult TileToCpu::emitGroup(ArrayRef<linalg::GenericOp> group) {
     emitVectorGroup(group);
     return success();
   }
-  for (Value v : first->getOperands())
-    if (cast<RankedTensorType>(v.getType()).getRank() == 2 &&
-        layoutOf(v) == Layout::Plain) {
-      emitPlainGroup(group);
-      return success();
-    }
+  if (cast<RankedTensorType>(first.getResult(0).getType()).getRank() == 2 &&
+      layoutOf(first.getResult(0)) == Layout::Plain) {
+    emitPlainGroup(group);
+    return success();
+  }
   emitPanelGroup(group);
   return success();
 }

@@ -73,8 +73,13 @@ static bool isTile(Type type, int64_t rank) {
 /// Values that must lie alike are joined; right operands of contractions make
 /// their class plain, everything else is kept in panels.
 LogicalResult TileToCpu::inferLayouts() {
+  // Splats and undefined tiles have no layout: they are shared freely.
+  auto hasLayout = [](Value v) {
+    return isTile(v.getType(), 2) &&
+           !isa_and_nonnull<tensor::EmptyOp, linalg::FillOp>(v.getDefiningOp());
+  };
   auto join = [&](Value x, Value y) {
-    if (isTile(x.getType(), 2) && isTile(y.getType(), 2))
+    if (hasLayout(x) && hasLayout(y))
       sameLayout.unionSets(x.getAsOpaquePointer(), y.getAsOpaquePointer());
   };
   SmallVector<std::pair<Value, Operation *>> plain, panels;
@@ -106,13 +111,11 @@ LogicalResult TileToCpu::inferLayouts() {
       Value first;
       for (Value v : llvm::concat<Value>(SmallVector<Value>(op->getOperands()),
                                          SmallVector<Value>(op->getResults())))
-        if (isTile(v.getType(), 2)) {
+        if (hasLayout(v)) {
           if (first)
             join(first, v);
           first = v;
         }
-    } else if (auto fill = dyn_cast<linalg::FillOp>(op)) {
-      join(fill.getResult(0), fill.getDpsInits()[0]);
     }
   });
   for (auto [v, op] : plain) {
@@ -336,10 +339,9 @@ LogicalResult TileToCpu::emitBlock(Block &block) {
     SmallVector<int64_t> domain = generic.getStaticLoopRanges();
     Layout layout = Layout::Panels;
     auto layoutOfGeneric = [&](linalg::GenericOp g) {
-      for (Value v : g->getOperands())
-        if (isTile(v.getType(), 2))
-          return layoutOf(v);
-      return Layout::Panels;
+      return g.getNumLoops() == 2 && isTile(g.getResult(0).getType(), 2)
+                 ? layoutOf(g.getResult(0))
+                 : Layout::Panels;
     };
     layout = layoutOfGeneric(generic);
     auto next = std::next(it);

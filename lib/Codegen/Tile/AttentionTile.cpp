@@ -423,6 +423,17 @@ Value AttentionBuilder::scores(Value keyOffset, Value keys, bool mixed) {
         auto also = [&](Value v) {
           ok = ok ? arith::AndIOp::create(nb, loc, ok, v).getResult() : v;
         };
+        if (bias) {
+          // A bias at or below the lowest finite number masks.
+          Type element = args[bias].getType();
+          const llvm::fltSemantics &sem =
+              cast<FloatType>(element).getFloatSemantics();
+          Value lowest = arith::ConstantOp::create(
+              nb, loc,
+              nb.getFloatAttr(element, APFloat::getLargest(sem, true)));
+          also(arith::CmpFOp::create(nb, loc, arith::CmpFPredicate::UGT,
+                                     args[bias], lowest));
+        }
         if (op.getMaskAttr())
           also(maskTerm(nb, loc, op.getMaskAttr(), i, j));
         if (keyLimit)
