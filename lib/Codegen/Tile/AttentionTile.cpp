@@ -91,8 +91,9 @@ void AttentionBuilder::chooseTiles() {
       queryTile = rows;
     }
   }
-  int64_t tiles = llvm::divideCeil(sk, int64_t(256));
-  keyTileSize = llvm::divideCeil(sk, tiles);
+  // Without keys there are no tiles; the size only has to be positive.
+  int64_t tiles = std::max<int64_t>(1, llvm::divideCeil(sk, int64_t(256)));
+  keyTileSize = std::max<int64_t>(1, llvm::divideCeil(sk, tiles));
   // An exact divisor nearby saves the ragged tile.
   for (int64_t size = 288; size >= 160; --size)
     if (sk > 288 && sk % size == 0) {
