@@ -259,11 +259,17 @@ Carried AttentionBuilder::keyLoop(TileKind kind, Carried state) {
   return {loop.getResult(0), loop.getResult(1), loop.getResult(2)};
 }
 
-/// Whether the pair (i, j) is in the set, as i1; i and j are index values.
+static bool hasAffineSet(MaskAttr mask) {
+  return mask.getKind() == MaskKind::AffineSet ||
+         llvm::any_of(mask.getTerms(), hasAffineSet);
+}
+
+/// Whether the pair (i, j) is in the set, as i1. Positions are i32, which
+/// vector units compare twice as fast as index, or index where a set needs it.
 Value AttentionBuilder::maskTerm(OpBuilder &nb, Location l, MaskAttr mask,
                                  Value i, Value j) {
   auto constant = [&](int64_t v) -> Value {
-    return arith::ConstantIndexOp::create(nb, l, v);
+    return arith::ConstantOp::create(nb, l, nb.getIntegerAttr(i.getType(), v));
   };
   auto compare = [&](arith::CmpIPredicate p, Value x, Value y) -> Value {
     return arith::CmpIOp::create(nb, l, p, x, y);
@@ -391,15 +397,27 @@ Value AttentionBuilder::scores(Value keyOffset, Value keys, bool mixed) {
       inputs, dims, {queryTile, keyTileSize}, f32,
       [&](OpBuilder &nb, ValueRange args) -> Value {
         Value x = args[0];
-        Value i = arith::AddIOp::create(nb, loc,
-                                        linalg::IndexOp::create(nb, loc, 0),
-                                        queryOffset);
-        Value j = arith::AddIOp::create(
-            nb, loc, linalg::IndexOp::create(nb, loc, 1), keyOffset);
+        Type positionType = nb.getI32Type();
+        if (op.getMaskAttr() && hasAffineSet(op.getMaskAttr()))
+          positionType = nb.getIndexType();
+        auto as = [&](Value v, Type type) -> Value {
+          return v.getType() == type
+                     ? v
+                     : arith::IndexCastOp::create(nb, loc, type, v).getResult();
+        };
+        auto position = [&](int64_t dim, Value offset, Type type) -> Value {
+          return arith::AddIOp::create(
+              nb, loc, as(linalg::IndexOp::create(nb, loc, dim), type),
+              as(offset, type));
+        };
+        Value i = position(0, queryOffset, positionType);
+        Value j = position(1, keyOffset, positionType);
         if (!op.getScore().empty()) {
           Block &region = op.getScore().front();
           IRMapping mapping;
-          Value given[] = {x, batch, headIndex, i, j};
+          Value given[] = {x, batch, headIndex,
+                           position(0, queryOffset, nb.getIndexType()),
+                           position(1, keyOffset, nb.getIndexType())};
           for (auto [arg, value] : llvm::zip(region.getArguments(), given))
             mapping.map(arg, value);
           for (Operation &inner : region.without_terminator())
@@ -438,7 +456,7 @@ Value AttentionBuilder::scores(Value keyOffset, Value keys, bool mixed) {
           also(maskTerm(nb, loc, op.getMaskAttr(), i, j));
         if (keyLimit)
           also(arith::CmpIOp::create(nb, loc, arith::CmpIPredicate::slt, j,
-                                     keyLimit));
+                                     as(keyLimit, positionType)));
         if (maskInput)
           also(args[maskInput]);
         if (segmentsQ)
