@@ -103,7 +103,6 @@ static void addCpuStage(OpPassManager &pm, const std::string &cpu) {
 static void addLlvmStage(OpPassManager &pm, const CpuTarget &target) {
   pm.addPass(memref::createExpandStridedMetadataPass());
   pm.addPass(createLowerAffinePass());
-  pm.addPass(math::createMathExpandOpsPass());
   pm.addPass(createExpandVectorMathPass());
   if (!llvm::is_contained(target.features, "avx512bf16")) {
     arith::ArithExpandOpsPassOptions expand;

@@ -89,11 +89,12 @@ void AttentionBuilder::chooseTiles() {
       queryTile = rows;
     }
   }
-  int64_t tiles = llvm::divideCeil(sk, int64_t(256));
-  keyTileSize = llvm::divideCeil(sk, tiles);
+  // Smaller key tiles follow the edge of a mask more closely.
+  int64_t most = op.getMask() ? 144 : 288, wanted = op.getMask() ? 128 : 256;
+  keyTileSize = llvm::divideCeil(sk, llvm::divideCeil(sk, wanted));
   // An exact divisor nearby saves the ragged tile.
-  for (int64_t size = 288; size >= 160; --size)
-    if (sk > 288 && sk % size == 0) {
+  for (int64_t size = most; size >= most / 2; --size)
+    if (sk > most && sk % size == 0) {
       keyTileSize = size;
       break;
     }
