@@ -68,6 +68,7 @@ static void addFuseStage(OpPassManager &pm, const CpuTarget &target,
   FuseKernelsPassOptions options;
   options.lanes = target.panelLanes;
   options.threads = threads;
+  pm.addNestedPass<func::FuncOp>(createConvertElementwiseToLinalgPass());
   pm.addPass(createFuseKernelsPass(options));
 }
 
