@@ -4,6 +4,7 @@
 #include "MaskTilingDetail.h"
 
 #include "mlir/IR/Diagnostics.h"
+#include "llvm/Support/FormatVariadic.h"
 
 #include <algorithm>
 
@@ -106,7 +107,7 @@ MaskTiling heddle::analyzeMask(MaskAttr mask, int64_t queryLength,
     if (outcome == SetOutcome::TimedOut)
       mlir::emitRemark(loc)
           << "the set analysis of " << mask << " took longer than "
-          << options.timeCapSeconds
+          << llvm::formatv("{0:f3}", options.timeCapSeconds).str()
           << " s; its tiles are enumerated row by row, which is exact too";
     else if (outcome == SetOutcome::Unsupported)
       mlir::emitRemark(loc)

@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <limits>
+#include <numeric>
 
 using namespace heddle;
 using llvm::divideFloorSigned;
@@ -118,8 +119,11 @@ static Slope simplestBetween(Slope low, Slope high) {
   return {inverse.denominator + whole * inverse.numerator, inverse.numerator};
 }
 
-/// A clamped line through `wanted`, or nullopt where none exists.
-static std::optional<AffineTileBound> fitLine(llvm::ArrayRef<Wanted> wanted) {
+/// A clamped line through `wanted`, or nullopt where none exists; the highest
+/// or the lowest of those with its slope. `guess` is the first slope tried.
+static std::optional<AffineTileBound>
+fitLine(llvm::ArrayRef<Wanted> wanted, bool highest,
+        std::optional<Slope> guess = std::nullopt) {
   AffineTileBound bound;
   // The tightest useful clamps: the range of the values that are asked for.
   int64_t lower = kFree, upper = -kFree;
@@ -142,7 +146,8 @@ static std::optional<AffineTileBound> fitLine(llvm::ArrayRef<Wanted> wanted) {
   // and stay below most + 1 where the clamp does not cut it.
   Slope low{-1, 0}, high{1, 0};
   while (true) {
-    Slope slope = simplestBetween(low, high);
+    Slope slope = guess ? *guess : simplestBetween(low, high);
+    guess.reset();
     int64_t a = slope.numerator, d = slope.denominator;
     // b >= atLeast and b < below.
     int64_t atLeast = -kFree, below = kFree, lowTile = 0, highTile = 0;
@@ -161,9 +166,10 @@ static std::optional<AffineTileBound> fitLine(llvm::ArrayRef<Wanted> wanted) {
     if (atLeast < below) {
       bound.coefficient = a;
       bound.divisor = d;
-      bound.offset = atLeast != -kFree ? atLeast
-                     : below != kFree  ? below - 1
-                                       : bound.lower * d;
+      if (below != kFree && (highest || atLeast == -kFree))
+        bound.offset = below - 1;
+      else
+        bound.offset = atLeast != -kFree ? atLeast : bound.lower * d;
       return bound;
     }
     if (lowTile == highTile)
@@ -186,23 +192,46 @@ static int64_t complexity(const AffineTileBound &bound) {
   return std::abs(bound.coefficient) + bound.divisor;
 }
 
-/// Begin and end of a run; in tiles without the run (least = most) only
-/// end <= begin is asked for. One of the two is then free there and the other
-/// keeps clear of it: of both orders the simpler result is taken.
+/// Begin and end of a run. Tiles without the run (least = most) only ask for
+/// end <= begin: one bound is fitted first, free or out of the way in those
+/// tiles, and the other keeps clear of it. The simplest result is taken.
+/// `guesses` are the slopes to begin with; nullopt for the simplest.
 static bool fitRun(llvm::ArrayRef<Wanted> runs, AffineTileBound &begin,
-                   AffineTileBound &end) {
+                   AffineTileBound &end,
+                   llvm::ArrayRef<std::optional<Slope>> guesses) {
   auto isEmpty = [](const Wanted &run) { return run.least >= run.most; };
-  bool found = false;
-  for (bool beginFirst : {true, false}) {
-    llvm::SmallVector<Wanted> wanted;
-    for (const Wanted &run : runs) {
-      int64_t value = beginFirst ? run.least : run.most;
-      wanted.push_back(isEmpty(run) ? Wanted{-kFree, kFree}
-                                    : Wanted{value, value});
+  int64_t numTiles = runs.size(), firstTile = numTiles;
+  int64_t leastBegin = kFree, mostEnd = -kFree;
+  for (auto [t, run] : llvm::enumerate(runs))
+    if (!isEmpty(run)) {
+      firstTile = std::min<int64_t>(firstTile, t);
+      leastBegin = std::min(leastBegin, run.least);
+      mostEnd = std::max(mostEnd, run.most);
     }
-    std::optional<AffineTileBound> first = fitLine(wanted);
+  if (firstTile == numTiles) {
+    begin = end = AffineTileBound();
+    return true;
+  }
+
+  bool found = false;
+  // Bits: which bound comes first, and whether it gets out of the way in the
+  // empty tiles before and after the first tile with a run.
+  for (unsigned choice = 0, e = 8 * guesses.size(); choice < e; ++choice) {
+    std::optional<Slope> guess = guesses[choice / 8];
+    bool beginFirst = choice & 1;
+    llvm::SmallVector<Wanted> wanted;
+    for (auto [t, run] : llvm::enumerate(runs)) {
+      bool away = choice & (static_cast<int64_t>(t) < firstTile ? 2 : 4);
+      int64_t value = beginFirst ? run.least : run.most;
+      if (!isEmpty(run))
+        wanted.push_back({value, value});
+      else
+        wanted.push_back({away && beginFirst ? mostEnd : -kFree,
+                          away && !beginFirst ? leastBegin : kFree});
+    }
+    std::optional<AffineTileBound> first = fitLine(wanted, beginFirst, guess);
     if (!first)
-      return false;
+      continue;
     for (auto [t, run] : llvm::enumerate(runs)) {
       int64_t value = beginFirst ? run.most : run.least;
       wanted[t] = {value, value};
@@ -210,7 +239,7 @@ static bool fitRun(llvm::ArrayRef<Wanted> runs, AffineTileBound &begin,
         wanted[t] = beginFirst ? Wanted{-kFree, first->at(t)}
                                : Wanted{first->at(t), kFree};
     }
-    std::optional<AffineTileBound> second = fitLine(wanted);
+    std::optional<AffineTileBound> second = fitLine(wanted, !beginFirst, guess);
     if (!second || (found && complexity(*first) + complexity(*second) >=
                                  complexity(begin) + complexity(end)))
       continue;
@@ -222,11 +251,12 @@ static bool fitRun(llvm::ArrayRef<Wanted> runs, AffineTileBound &begin,
 }
 
 std::optional<AffineTileBounds>
-heddle::findAffineBounds(llvm::ArrayRef<TileIntervals> tiles) {
+heddle::findAffineBounds(llvm::ArrayRef<TileIntervals> tiles, int64_t tile,
+                         int64_t otherTile) {
   llvm::SmallVector<Wanted> visible, full;
-  for (const TileIntervals &tile : tiles) {
+  for (const TileIntervals &intervals : tiles) {
     Wanted run{0, 0}, inner{0, 0};
-    for (const TileInterval &interval : tile) {
+    for (const TileInterval &interval : intervals) {
       if (run.least < run.most && interval.begin != run.most)
         return std::nullopt;
       if (run.least == run.most)
@@ -242,12 +272,19 @@ heddle::findAffineBounds(llvm::ArrayRef<TileIntervals> tiles) {
     full.push_back(inner);
   }
   AffineTileBounds bounds;
-  if (!fitRun(visible, bounds.begin, bounds.end) ||
-      !fitRun(full, bounds.fullBegin, bounds.fullEnd))
+  // Where runs come and go from tile to tile, any slope that fits them may not
+  // fit the tiles between; that of the diagonal does.
+  tile = std::max<int64_t>(tile, 1);
+  otherTile = std::max<int64_t>(otherTile, 1);
+  int64_t divisor = std::gcd(tile, otherTile);
+  std::optional<Slope> guesses[] = {std::nullopt,
+                                    Slope{tile / divisor, otherTile / divisor}};
+  if (!fitRun(visible, bounds.begin, bounds.end, guesses) ||
+      !fitRun(full, bounds.fullBegin, bounds.fullEnd, guesses))
     return std::nullopt;
   // The fit is exact by construction; the table is the judge.
-  for (auto [t, tile] : llvm::enumerate(tiles))
-    if (bounds.at(t) != tile)
+  for (auto [t, intervals] : llvm::enumerate(tiles))
+    if (bounds.at(t) != intervals)
       return std::nullopt;
   return bounds;
 }

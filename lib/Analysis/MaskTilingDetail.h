@@ -1,7 +1,7 @@
-//===- MaskTilingDetail.h - the two ways of analysing a mask ----*- C++ -*-===//
+//===- MaskTilingDetail.h - the ways of analysing a mask --------*- C++ -*-===//
 //
-// Private to the mask analysis. Both ways fill the same table, exactly: one
-// works on the rows of positions, the other on sets of tiles.
+// Private to the mask analysis. All ways fill the same table, exactly: from the
+// rows of positions, from sets of tiles, or by splitting blocks of tiles.
 //
 //===----------------------------------------------------------------------===//
 

@@ -171,7 +171,8 @@ bool QuasiAffine::isDifferenceSet() const {
                               : divisions[column - kFirstDivision].divisor);
     return used.size() < 2 ||
            (used.size() == 2 &&
-            used[0].first * used[1].second == -used[1].first * used[0].second);
+            used[0].first * used[1].second ==
+                -static_cast<__int128>(used[1].first) * used[0].second);
   });
 }
 
@@ -337,7 +338,8 @@ IntegerPolyhedron QuasiAffine::toPolyhedron(int64_t xEnd, int64_t yEnd) const {
 
 bool QuasiAffine::fitsIn64Bits(int64_t xEnd, int64_t yEnd) const {
   constexpr double kLimit = 1e18; // below 2^60
-  SmallVector<double, 8> bound = {double(xEnd), double(yEnd), 1.0};
+  SmallVector<double, 8> bound = {std::max(double(xEnd), 1.0),
+                                  std::max(double(yEnd), 1.0), 1.0};
   auto boundOf = [&](const Row &row) {
     double sum = 0;
     for (auto [index, coefficient] : llvm::enumerate(row))

@@ -66,8 +66,8 @@ public:
   void intersect(const QuasiAffine &other);
   /// Disjoint conjunctions that hold what this one does not: all constraints
   /// before one, and that one negated. A division has a value everywhere, so
-  /// its bounds are no constraints here; the library's own complement can lose
-  /// a bound on a mod, which it takes for the bound of the division.
+  /// its bounds are no constraints here. (In the library's form they are, and
+  /// once redundant ones are removed its complement loses bounds on a mod.)
   llvm::SmallVector<QuasiAffine, 4> complement() const;
   /// Drops divisions that no constraint uses.
   void dropUnusedDivisions();

@@ -66,8 +66,10 @@ static void printBound(raw_ostream &os, StringRef name,
 }
 
 static void printClosedForm(raw_ostream &os, StringRef axis,
-                            ArrayRef<TileIntervals> tiles) {
-  std::optional<AffineTileBounds> bounds = findAffineBounds(tiles);
+                            ArrayRef<TileIntervals> tiles, int64_t tile,
+                            int64_t otherTile) {
+  std::optional<AffineTileBounds> bounds =
+      findAffineBounds(tiles, tile, otherTile);
   os << "  " << axis
      << " tiles: " << (bounds ? "closed form\n" : "no closed form\n");
   if (!bounds)
@@ -119,6 +121,8 @@ struct TestMaskTilingPass : PassWrapper<TestMaskTilingPass, OperationPass<>> {
     options.timeCapSeconds = timeCap;
     MaskTiling tiling = analyzeMask(mask, queryLength, keyLength, queryTile,
                                     keyTile, op->getLoc(), options);
+    if (queryTile < 1 || keyTile < 1 || queryLength < 0 || keyLength < 0)
+      return signalPassFailure(); // the analysis has said why
     raw_ostream &os = llvm::outs();
     os << "mask ";
     if (mask)
@@ -134,8 +138,8 @@ struct TestMaskTilingPass : PassWrapper<TestMaskTilingPass, OperationPass<>> {
     printTiles(os, "key", tiling.perKeyTile);
     if (!closedForm)
       return;
-    printClosedForm(os, "query", tiling.perQueryTile);
-    printClosedForm(os, "key", tiling.perKeyTile);
+    printClosedForm(os, "query", tiling.perQueryTile, queryTile, keyTile);
+    printClosedForm(os, "key", tiling.perKeyTile, keyTile, queryTile);
   }
 
   Option<int64_t> queryTile{*this, "query-tile", llvm::cl::init(128),

@@ -68,6 +68,7 @@ static void addFuseStage(OpPassManager &pm, const CpuTarget &target,
   FuseKernelsPassOptions options;
   options.lanes = target.panelLanes;
   options.threads = threads;
+  pm.addNestedPass<func::FuncOp>(createConvertElementwiseToLinalgPass());
   pm.addPass(createFuseKernelsPass(options));
 }
 
@@ -103,7 +104,6 @@ static void addCpuStage(OpPassManager &pm, const std::string &cpu) {
 static void addLlvmStage(OpPassManager &pm, const CpuTarget &target) {
   pm.addPass(memref::createExpandStridedMetadataPass());
   pm.addPass(createLowerAffinePass());
-  pm.addPass(math::createMathExpandOpsPass());
   pm.addPass(createExpandVectorMathPass());
   if (!llvm::is_contained(target.features, "avx512bf16")) {
     arith::ArithExpandOpsPassOptions expand;

@@ -109,9 +109,13 @@ struct AffineTileBounds {
 /// Finds bounds that reproduce `tiles` (perQueryTile or perKeyTile of a
 /// MaskTiling) exactly, or returns nullopt: where a tile has a hole or two full
 /// runs, or where a bound is no clamped line. Slopes found are the simplest
-/// fractions that fit.
+/// fractions that fit. `tile` and `otherTile` are the sizes, in positions, of
+/// the tiles numbered by `tiles` and of those in its intervals (both at least
+/// 1): they give the slope of the diagonal, which windows with scattered full
+/// tiles need.
 std::optional<AffineTileBounds>
-findAffineBounds(llvm::ArrayRef<TileIntervals> tiles);
+findAffineBounds(llvm::ArrayRef<TileIntervals> tiles, int64_t tile,
+                 int64_t otherTile);
 
 } // namespace heddle
 

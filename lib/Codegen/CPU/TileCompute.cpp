@@ -554,11 +554,14 @@ LogicalResult TileToCpu::emitContraction(linalg::GenericOp op) {
     for (int64_t c = 0; c < width; ++c)
       storePanel(forK.getResult(c), out, panel, add(col, c));
   };
-  loop(0, panels, 1, [&](Value panel) {
-    loop(0, numWide * wide, wide,
-         [&](Value col) { block(panel, col, wide); });
-    loop(numWide * wide, cols, wide - 1,
-         [&](Value col) { block(panel, col, wide - 1); });
-  });
+  // Columns outside: the few columns of the right operand, which lie apart in
+  // memory, stay in the first-level cache while the panels stream by.
+  auto columns = [&](int64_t begin, int64_t end, int64_t width) {
+    loop(begin, end, width, [&](Value col) {
+      loop(0, panels, 1, [&](Value panel) { block(panel, col, width); });
+    });
+  };
+  columns(0, numWide * wide, wide);
+  columns(numWide * wide, cols, wide - 1);
   return success();
 }

@@ -91,12 +91,14 @@ void AttentionBuilder::chooseTiles() {
       queryTile = rows;
     }
   }
-  // Without keys there are no tiles; the size only has to be positive.
-  int64_t tiles = std::max<int64_t>(1, llvm::divideCeil(sk, int64_t(256)));
+  // Smaller key tiles follow the edge of a mask more closely. Without keys
+  // there are no tiles; the size only has to be positive.
+  int64_t most = op.getMask() ? 144 : 288, wanted = op.getMask() ? 128 : 256;
+  int64_t tiles = std::max<int64_t>(1, llvm::divideCeil(sk, wanted));
   keyTileSize = std::max<int64_t>(1, llvm::divideCeil(sk, tiles));
   // An exact divisor nearby saves the ragged tile.
-  for (int64_t size = 288; size >= 160; --size)
-    if (sk > 288 && sk % size == 0) {
+  for (int64_t size = most; size >= most / 2; --size)
+    if (sk > most && sk % size == 0) {
       keyTileSize = size;
       break;
     }
@@ -258,11 +260,17 @@ Carried AttentionBuilder::keyLoop(TileKind kind, Carried state) {
   return {loop.getResult(0), loop.getResult(1), loop.getResult(2)};
 }
 
-/// Whether the pair (i, j) is in the set, as i1; i and j are index values.
+static bool hasAffineSet(MaskAttr mask) {
+  return mask.getKind() == MaskKind::AffineSet ||
+         llvm::any_of(mask.getTerms(), hasAffineSet);
+}
+
+/// Whether the pair (i, j) is in the set, as i1. Positions are i32, which
+/// vector units compare twice as fast as index, or index where a set needs it.
 Value AttentionBuilder::maskTerm(OpBuilder &nb, Location l, MaskAttr mask,
                                  Value i, Value j) {
   auto constant = [&](int64_t v) -> Value {
-    return arith::ConstantIndexOp::create(nb, l, v);
+    return arith::ConstantOp::create(nb, l, nb.getIntegerAttr(i.getType(), v));
   };
   auto compare = [&](arith::CmpIPredicate p, Value x, Value y) -> Value {
     return arith::CmpIOp::create(nb, l, p, x, y);
@@ -390,15 +398,27 @@ Value AttentionBuilder::scores(Value keyOffset, Value keys, bool mixed) {
       inputs, dims, {queryTile, keyTileSize}, f32,
       [&](OpBuilder &nb, ValueRange args) -> Value {
         Value x = args[0];
-        Value i = arith::AddIOp::create(nb, loc,
-                                        linalg::IndexOp::create(nb, loc, 0),
-                                        queryOffset);
-        Value j = arith::AddIOp::create(
-            nb, loc, linalg::IndexOp::create(nb, loc, 1), keyOffset);
+        Type positionType = nb.getI32Type();
+        if (op.getMaskAttr() && hasAffineSet(op.getMaskAttr()))
+          positionType = nb.getIndexType();
+        auto as = [&](Value v, Type type) -> Value {
+          return v.getType() == type
+                     ? v
+                     : arith::IndexCastOp::create(nb, loc, type, v).getResult();
+        };
+        auto position = [&](int64_t dim, Value offset, Type type) -> Value {
+          return arith::AddIOp::create(
+              nb, loc, as(linalg::IndexOp::create(nb, loc, dim), type),
+              as(offset, type));
+        };
+        Value i = position(0, queryOffset, positionType);
+        Value j = position(1, keyOffset, positionType);
         if (!op.getScore().empty()) {
           Block &region = op.getScore().front();
           IRMapping mapping;
-          Value given[] = {x, batch, headIndex, i, j};
+          Value given[] = {x, batch, headIndex,
+                           position(0, queryOffset, nb.getIndexType()),
+                           position(1, keyOffset, nb.getIndexType())};
           for (auto [arg, value] : llvm::zip(region.getArguments(), given))
             mapping.map(arg, value);
           for (Operation &inner : region.without_terminator())
@@ -432,7 +452,7 @@ Value AttentionBuilder::scores(Value keyOffset, Value keys, bool mixed) {
           also(maskTerm(nb, loc, op.getMaskAttr(), i, j));
         if (keyLimit)
           also(arith::CmpIOp::create(nb, loc, arith::CmpIPredicate::slt, j,
-                                     keyLimit));
+                                     as(keyLimit, positionType)));
         if (maskInput)
           also(args[maskInput]);
         if (segmentsQ)

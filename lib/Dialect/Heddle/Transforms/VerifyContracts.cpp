@@ -118,9 +118,11 @@ struct VerifyModel : heddle::impl::VerifyModelPassBase<VerifyModel> {
           problems.push_back({op->getLoc(), problem});
       });
     }
-    if (!any && problems.empty())
-      problems.push_back({getOperation().getLoc(),
-                          "expected a func.func to compile, found none"});
+    if (!any) {
+      getOperation().emitError("expected a func.func with a body to compile, "
+                               "found none");
+      return signalPassFailure();
+    }
     if (problems.empty())
       return;
     InFlightDiagnostic diag =
