@@ -29,6 +29,9 @@ import sys
 
 nan, inf = math.nan, math.inf
 
+# Functions per bundle: fewer compilations against larger bundles.
+CHUNK = 8
+
 FORMATS = {"float32": ("<f4", "f"), "float64": ("<f8", "d"),
            "float16": ("<f2", "e"), "bfloat16": ("<V2", "H"),
            "bool": ("|b1", "?"), "int8": ("|i1", "b"), "int16": ("<i2", "h"),
@@ -75,7 +78,8 @@ def evaluate(expression, dtype, shape):
 
     value = eval(expression, {"nan": nan, "inf": inf, "normal": normal,
                               "uniform": uniform, "integers": integers,
-                              "full": full, "range": range, "math": math})
+                              "full": full, "range": range, "math": math,
+                              "Tensor": Tensor, "shape": shape})
     return value if isinstance(value, Tensor) else Tensor(shape, flatten(value))
 
 
@@ -122,17 +126,21 @@ def read_npy(path, dtype):
 
 
 def parse(path):
-    """(name, annotations) of each public function, in order."""
+    """(name, annotations, text) of each function, in order. A model file holds
+    nothing but functions."""
     functions, notes = [], []
     with open(path) as f:
         for line in f:
-            note = re.match(r"\s*// (INPUT|EXPECT|REFERENCE|ERROR)\s*(\d*): (.*)", line)
+            note = re.match(r"// (INPUT|EXPECT|REFERENCE|ERROR)\s*(\d*): (.*)", line)
+            function = re.match(r"func\.func @(\w+)", line)
             if note:
                 notes.append(note.groups())
-            function = re.match(r"\s*func\.func @(\w+)", line)
-            if function:
-                functions.append((function.group(1), notes))
+            elif function:
+                functions.append((function.group(1), notes, line))
                 notes = []
+            elif functions and not line.startswith("//"):
+                name, mine, text = functions[-1]
+                functions[-1] = (name, mine, text + line)
     return functions
 
 
@@ -161,6 +169,24 @@ def run(command):
     return done.returncode, done.stdout, done.stderr
 
 
+def compile_chunk(options, begin, chunk, bundles, fail):
+    """Compiles a few functions at once, or one by one where that fails."""
+    path = os.path.join(options.workdir, f"from-{begin}")
+    with open(path + ".mlir", "w") as f:
+        f.write("\n".join(text for _, _, text in chunk))
+    code, report, err = run(
+        ["heddle-compile", path + ".mlir", f"--cpu={options.cpu}",
+         "-o", path + ".heddle", "--report=json"])
+    if code == 0:
+        for function in json.loads(report)["functions"]:
+            bundles[function["name"]] = (path + ".heddle", function)
+    elif len(chunk) == 1:
+        fail(chunk[0][0], f"heddle-compile gives {code}: {err.strip()[-800:]}")
+    else:
+        for i, one in enumerate(chunk):
+            compile_chunk(options, f"{begin}-{i}", [one], bundles, fail)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--cpu", default="native")
@@ -171,7 +197,7 @@ def main():
     options = parser.parse_args()
     os.makedirs(options.workdir, exist_ok=True)
     functions = parse(options.model)
-    refused = {name: notes[0][2] for name, notes in functions
+    refused = {name: notes[0][2] for name, notes, _ in functions
                if notes and notes[0][0] == "ERROR"}
     failures = []
 
@@ -187,28 +213,13 @@ def main():
             fail(name, f"expected the error '{text}', got status {code}: {err}")
         else:
             print(f"ok   {name}")
-    wanted = [(n, a) for n, a in functions
-              if n not in refused and re.search(options.match, n)]
+    wanted = [f for f in functions
+              if f[0] not in refused and re.search(options.match, f[0])]
     bundles = {}
-    whole = os.path.join(options.workdir, "all.heddle")
-    code, report, err = (1, "", "") if refused or options.match else run(
-        ["heddle-compile", options.model, f"--cpu={options.cpu}", "-o", whole,
-         "--report=json"])
-    if code == 0:
-        for f in json.loads(report)["functions"]:
-            bundles[f["name"]] = (whole, f)
-    else:
-        for name, _ in wanted:
-            path = os.path.join(options.workdir, name + ".heddle")
-            code, report, err = run(
-                ["heddle-compile", options.model, f"--entry={name}",
-                 f"--cpu={options.cpu}", "-o", path, "--report=json"])
-            if code != 0:
-                fail(name, f"heddle-compile gives {code}: {err.strip()[-800:]}")
-                continue
-            bundles[name] = (path, json.loads(report)["functions"][0])
+    for begin in range(0, len(wanted), CHUNK):
+        compile_chunk(options, begin, wanted[begin:begin + CHUNK], bundles, fail)
 
-    for name, notes in wanted:
+    for name, notes, _ in wanted:
         if name not in bundles:
             continue
         bundle, info = bundles[name]
