@@ -41,23 +41,28 @@ createMachine(const CpuTarget &target, std::string &error) {
       llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
 }
 
-/// The loops are written as they should run: the vectorizers stay off.
+/// The loops are written as they should run, so a short pipeline does: inline
+/// the kernel into its entry, clean up, and hoist what is invariant. A third of
+/// the time of LLVM's default at the same speed of the kernels (2026-11-30).
+constexpr llvm::StringLiteral kPipeline =
+    "cgscc(inline),globaldce,"
+    "function(sroa,early-cse,simplifycfg,instcombine,loop-simplify,lcssa,"
+    "loop-mssa(loop-rotate,licm),early-cse,instcombine,simplifycfg)";
+
 static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
-  llvm::PipelineTuningOptions tuning;
-  tuning.LoopVectorization = false;
-  tuning.SLPVectorization = false;
   llvm::LoopAnalysisManager lam;
   llvm::FunctionAnalysisManager fam;
   llvm::CGSCCAnalysisManager cgam;
   llvm::ModuleAnalysisManager mam;
-  llvm::PassBuilder pb(&machine, tuning);
+  llvm::PassBuilder pb(&machine);
   pb.registerModuleAnalyses(mam);
   pb.registerCGSCCAnalyses(cgam);
   pb.registerFunctionAnalyses(fam);
   pb.registerLoopAnalyses(lam);
   pb.crossRegisterProxies(lam, fam, cgam, mam);
-  pb.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2)
-      .run(module, mam);
+  llvm::ModulePassManager passes;
+  llvm::cantFail(pb.parsePassPipeline(passes, kPipeline));
+  passes.run(module, mam);
 }
 
 LogicalResult heddle::emitCpu(ModuleOp module, const CpuTarget &target,

@@ -443,6 +443,11 @@ LogicalResult TileToCpu::emitStore(TileStoreOp op) {
   };
   int64_t rows = from.shape.empty() ? 1 : from.shape[0];
   int64_t cols = from.shape.size() > 1 ? from.shape[1] : 1;
+  /// Tiles start at multiples of their size (contract T), so an axis that the
+  /// size divides has no ragged tile.
+  auto inBounds = [&](int64_t axis) {
+    return type.getDimSize(dims[axis]) % from.shape[axis] == 0;
+  };
 
   if (from.shape.empty()) {
     Value v = loadScalar(from, {});
@@ -454,6 +459,12 @@ LogicalResult TileToCpu::emitStore(TileStoreOp op) {
     loop(0, llvm::alignTo(rows, lanes), lanes, [&](Value row) {
       loop(0, cols, 1, [&](Value col) {
         SmallVector<Value> at = position(row, col);
+        if (rows % lanes == 0 && inBounds(0) &&
+            (dims.size() < 2 || inBounds(1)))
+          return write(loadPanel(from,
+                                 arith::DivUIOp::create(b, loc, row, idx(lanes)),
+                                 col),
+                       at, {});
         Value count = arith::MinSIOp::create(
             b, loc, remaining(last, at[last]),
             arith::SubIOp::create(b, loc, idx(rows), row));
@@ -491,6 +502,27 @@ LogicalResult TileToCpu::emitStore(TileStoreOp op) {
       Value rowsLeft = remaining(dims[0], first[dims[0]]);
       Value colsLeft = arith::MinSIOp::create(
           b, loc, remaining(last, first[last]), idx(width));
+      auto plain = [&]() {
+        for (int64_t i = 0; i < n; ++i)
+          write(out[i], position(add(row, i), col), {});
+      };
+      bool inside = width == n && inBounds(0) && inBounds(1);
+      if (inside)
+        return plain();
+      auto maskedRows = [&]() {
+        Value none = idx(0);
+        for (int64_t i = 0; i < n; ++i) {
+          Value exists = arith::CmpIOp::create(
+              b, loc, arith::CmpIPredicate::slt, idx(i), rowsLeft);
+          Value count =
+              arith::SelectOp::create(b, loc, exists, colsLeft, none);
+          Value mask = vector::CreateMaskOp::create(
+              b, loc, VectorType::get({n}, b.getI1Type()), count);
+          write(out[i], position(add(row, i), col), mask);
+        }
+      };
+      if (width < n)
+        return maskedRows();
       auto allRows = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge,
                                            rowsLeft, idx(n));
       auto allCols = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge,
@@ -499,19 +531,9 @@ LogicalResult TileToCpu::emitStore(TileStoreOp op) {
       auto ifOp = scf::IfOp::create(b, loc, TypeRange{}, fast, true);
       OpBuilder::InsertionGuard guard(b);
       b.setInsertionPointToStart(ifOp.thenBlock());
-      for (int64_t i = 0; i < n; ++i)
-        write(out[i], position(add(row, i), col), {});
+      plain();
       b.setInsertionPointToStart(ifOp.elseBlock());
-      for (int64_t i = 0; i < n; ++i) {
-        Value inside = arith::CmpIOp::create(
-            b, loc, arith::CmpIPredicate::slt, idx(i), rowsLeft);
-        auto rowIf = scf::IfOp::create(b, loc, TypeRange{}, inside, false);
-        OpBuilder::InsertionGuard rowGuard(b);
-        b.setInsertionPointToStart(rowIf.thenBlock());
-        Value mask = vector::CreateMaskOp::create(
-            b, loc, VectorType::get({n}, b.getI1Type()), colsLeft);
-        write(out[i], position(add(row, i), col), mask);
-      }
+      maskedRows();
     };
     loop(0, rows, n, [&](Value row) {
       int64_t main = cols / n * n;

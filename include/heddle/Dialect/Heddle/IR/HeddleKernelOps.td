@@ -38,7 +38,8 @@ def Heddle_TileStoreOp : Heddle_Op<"tile_store",
     Writes `tile` at `offsets` of `dest`. The tile's axes are the axes of `dest`
     listed in `dims`, in tile order; the other axes have extent one. Elements of
     the tile that lie beyond the end of `dest` are not written, so a ragged edge
-    needs no copy. With `accumulate` the tile is added to what `dest` holds.
+    needs no copy. Along each of `dims` the offset is a multiple of the tile's
+    size, so that the last tile alone can be ragged. With `accumulate` the tile is added to what `dest` holds.
 
     Created by the tile builders; lowered by the CPU and GPU code generators.
 
