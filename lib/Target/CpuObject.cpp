@@ -2,6 +2,10 @@
 
 #include "heddle/Target/CpuObject.h"
 
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/IR/Threading.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
@@ -111,4 +115,47 @@ LogicalResult heddle::emitCpu(ModuleOp module, const CpuTarget &target,
   }
   bytes.assign(buffer.begin(), buffer.end());
   return success();
+}
+
+/// A module with `entry` and everything it refers to.
+static OwningOpRef<ModuleOp> extractKernel(ModuleOp module,
+                                           LLVM::LLVMFuncOp entry,
+                                           SymbolTable &symbols) {
+  OwningOpRef<ModuleOp> part = ModuleOp::create(entry.getLoc());
+  part->getOperation()->setAttrs(module->getAttrDictionary());
+  OpBuilder b = OpBuilder::atBlockEnd(part->getBody());
+  llvm::SetVector<Operation *> needed;
+  needed.insert(entry);
+  for (size_t i = 0; i < needed.size(); ++i) {
+    Operation *op = needed[i];
+    if (std::optional<SymbolTable::UseRange> uses =
+            SymbolTable::getSymbolUses(op))
+      for (SymbolTable::SymbolUse use : *uses)
+        if (Operation *other = symbols.lookup(
+                use.getSymbolRef().getRootReference()))
+          needed.insert(other);
+  }
+  for (Operation *op : needed)
+    b.clone(*op);
+  return part;
+}
+
+LogicalResult
+heddle::emitCpuObjects(ModuleOp module, const CpuTarget &target,
+                       llvm::StringMap<std::vector<uint8_t>> &objects) {
+  MLIRContext *context = module.getContext();
+  registerBuiltinDialectTranslation(*context);
+  registerLLVMDialectTranslation(*context);
+  SymbolTable symbols(module);
+  SmallVector<OwningOpRef<ModuleOp>> parts;
+  SmallVector<std::vector<uint8_t> *> outputs;
+  for (auto f : module.getOps<LLVM::LLVMFuncOp>()) {
+    if (f.isExternal() || f.getLinkage() == LLVM::Linkage::Internal)
+      continue;
+    parts.push_back(extractKernel(module, f, symbols));
+    outputs.push_back(&objects[f.getName()]);
+  }
+  return failableParallelForEachN(context, 0, parts.size(), [&](size_t i) {
+    return emitCpu(*parts[i], target, CpuOutput::Object, *outputs[i]);
+  });
 }
