@@ -30,7 +30,7 @@ void reseal(std::vector<uint8_t> &bytes) {
 
 std::vector<uint8_t> smallBundle() {
   Function f = layersFunction();
-  f.objects.emplace_back(100); // reading does not look into it
+  f.objects = {std::vector<uint8_t>(100)}; // reading does not look into it
   return serializeProgram(programOf({f}));
 }
 
