@@ -200,7 +200,16 @@ Status heddle::run::evaluateReference(const Function &function,
 }
 
 Rounding heddle::run::roundingOf(const Function &function) {
-  llvm::StringRef source = function.source;
+  // The source holds every function of its module; this one alone counts.
+  Model model(function.source, "<source of " + function.name + ">");
+  std::string text;
+  if (auto op = model.get()
+                    ? model.get().lookupSymbol<func::FuncOp>(function.name)
+                    : func::FuncOp()) {
+    llvm::raw_string_ostream os(text);
+    op->print(os);
+  }
+  llvm::StringRef source = text;
   Rounding rounding;
   rounding.bf16 = source.contains("bf16");
   rounding.tf32 = source.contains("tf32");

@@ -248,9 +248,13 @@ FailureOr<func::FuncOp> TileToCpu::run() {
   SmallVector<Type> types;
   for (Type t : source.getArgumentTypes()) {
     auto memref = cast<MemRefType>(t);
-    types.push_back(memref.getElementType().isInteger(1)
-                        ? MemRefType::get(memref.getShape(), b.getI8Type())
-                        : memref);
+    Type element = memref.getElementType();
+    // An empty buffer is never accessed, and has no strides in LLVM's sense.
+    SmallVector<int64_t> shape(memref.getShape());
+    for (int64_t &d : shape)
+      d = std::max<int64_t>(d, 1);
+    types.push_back(MemRefType::get(
+        shape, element.isInteger(1) ? Type(b.getI8Type()) : element));
   }
   types.push_back(b.getIndexType());
   types.push_back(MemRefType::get({ShapedType::kDynamic}, b.getI8Type()));

@@ -3,7 +3,9 @@
 // Online softmax (Milakov and Gimelshein, arXiv:1805.02867; tiled as in
 // FlashAttention, arXiv:2205.14135): per query tile the running maximum m, the
 // running sum l and the unnormalised output acc are carried over key tiles.
-// Scores are kept in the log2 domain so that exp2 needs no multiplication.
+// Scores stay in the natural domain and only their distance to the maximum is
+// brought to log2: that difference is exact for scores near each other, however
+// far from 0 both are, as softmax's shift invariance asks for.
 //
 // Key tiles come in two loops: one over tiles that the mask leaves whole, with
 // no mask code, one over mixed tiles. Empty tiles are in neither. In mixed
@@ -68,7 +70,7 @@ private:
   int64_t queryTile = 0, keyTileSize = 0, numQueryTiles = 0;
   MaskTiling tiling;
   bool dynamicMask = false; // depends on operands: no tile is known to be full
-  bool foldLog2 = true;     // log2(e) sits in the query tile's scale
+  bool plainScores = true;  // no score region and no bias
   Value batch, headIndex, keyHead, queryTileIndex, queryOffset;
   Value query; // scaled tile
 };
@@ -89,9 +91,11 @@ void AttentionBuilder::chooseTiles() {
       queryTile = rows;
     }
   }
-  // Smaller key tiles follow the edge of a mask more closely.
+  // Smaller key tiles follow the edge of a mask more closely. Without keys
+  // there are no tiles; the size only has to be positive.
   int64_t most = op.getMask() ? 144 : 288, wanted = op.getMask() ? 128 : 256;
-  keyTileSize = llvm::divideCeil(sk, llvm::divideCeil(sk, wanted));
+  int64_t tiles = std::max<int64_t>(1, llvm::divideCeil(sk, wanted));
+  keyTileSize = std::max<int64_t>(1, llvm::divideCeil(sk, tiles));
   // An exact divisor nearby saves the ragged tile.
   for (int64_t size = most; size >= most / 2; --size)
     if (sk > most && sk % size == 0) {
@@ -116,7 +120,7 @@ LogicalResult AttentionBuilder::build() {
                        queryTile, keyTileSize, loc);
   dynamicMask = op.getQuerySegments() || op.getKeyLengths() ||
                 op.getMaskTensor() || op.getBias();
-  foldLog2 = op.getScore().empty() && !op.getBias();
+  plainScores = op.getScore().empty() && !op.getBias();
   int64_t heads = op.getQueryHeads(), group = heads / op.getKeyHeads();
 
   SmallVector<OpFoldResult> grid{b.getIndexAttr(op.getBatch()),
@@ -139,7 +143,7 @@ LogicalResult AttentionBuilder::build() {
              ranges(batch, headIndex, heads,
                     AxisRange::tile(queryOffset, queryTile, op.getQueryLength()),
                     AxisRange::tile({}, dqk, dqk)));
-  double scale = op.getEffectiveScale() * (foldLog2 ? kLog2e : 1.0);
+  double scale = op.getEffectiveScale();
   Type f32 = b.getF32Type();
   query = t.elementwise(
       {raw}, {{0, 1}}, {queryTile, dqk}, f32,
@@ -159,11 +163,7 @@ LogicalResult AttentionBuilder::build() {
         t.load(bufferOf(op.getSinks()), {AxisRange::point(headIndex, heads)});
     state.m = t.elementwise(
         {sink}, {{}}, {queryTile}, f32,
-        [&](OpBuilder &nb, ValueRange args) -> Value {
-          Value c = arith::ConstantOp::create(nb, loc,
-                                              nb.getFloatAttr(f32, kLog2e));
-          return arith::MulFOp::create(nb, loc, args[0], c);
-        });
+        [](OpBuilder &, ValueRange args) -> Value { return args[0]; });
     state.l = t.fill({queryTile}, f32, 1.0);
   } else {
     state.m = t.fill({queryTile}, f32, -kInf);
@@ -329,12 +329,12 @@ Value AttentionBuilder::maskTerm(OpBuilder &nb, Location l, MaskAttr mask,
   return all;
 }
 
-/// The tile of scores in the log2 domain; absent pairs are -inf.
+/// The tile of scores; absent pairs are -inf.
 Value AttentionBuilder::scores(Value keyOffset, Value keys, bool mixed) {
   Type f32 = b.getF32Type();
   Value s = t.contract(query, keys, t.fill({queryTile, keyTileSize}, f32, 0.0),
                        /*transposedB=*/true);
-  if (!mixed && foldLog2)
+  if (!mixed && plainScores)
     return s;
 
   SmallVector<Value> inputs{s};
@@ -431,11 +431,6 @@ Value AttentionBuilder::scores(Value keyOffset, Value keys, bool mixed) {
             v = arith::ExtFOp::create(nb, loc, f32, v);
           x = arith::AddFOp::create(nb, loc, x, v);
         }
-        if (!foldLog2) {
-          Value c = arith::ConstantOp::create(nb, loc,
-                                              nb.getFloatAttr(f32, kLog2e));
-          x = arith::MulFOp::create(nb, loc, x, c);
-        }
         if (!mixed)
           return x;
         Value ok;
@@ -517,7 +512,9 @@ Carried AttentionBuilder::keyTile(Value tile, bool mixed, Carried state) {
         return arith::SelectOp::create(nb, loc, none, zero, args[0]);
       });
   auto exp2Difference = [&](OpBuilder &nb, Value x, Value y) -> Value {
-    return math::Exp2Op::create(nb, loc, arith::SubFOp::create(nb, loc, x, y));
+    Value d = arith::SubFOp::create(nb, loc, x, y);
+    Value c = arith::ConstantOp::create(nb, loc, nb.getFloatAttr(f32, kLog2e));
+    return math::Exp2Op::create(nb, loc, arith::MulFOp::create(nb, loc, d, c));
   };
   Value alpha = t.elementwise({state.m, safe}, {{0}, {0}}, {queryTile}, f32,
                               [&](OpBuilder &nb, ValueRange args) -> Value {
@@ -591,12 +588,10 @@ void AttentionBuilder::finish(Carried state) {
   Value lse = t.elementwise(
       {state.m, state.l}, {{0}, {0}}, {queryTile}, f32,
       [&](OpBuilder &nb, ValueRange args) -> Value {
-        Value ln2 = arith::ConstantOp::create(
-            nb, loc, nb.getFloatAttr(f32, 0.6931471805599453));
         Value inf =
             arith::ConstantOp::create(nb, loc, nb.getFloatAttr(f32, -kInf));
         Value log = math::LogOp::create(nb, loc, args[1]);
-        Value v = math::FmaOp::create(nb, loc, args[0], ln2, log);
+        Value v = arith::AddFOp::create(nb, loc, args[0], log);
         return arith::SelectOp::create(nb, loc, isZero(nb, args[1]), inf, v);
       });
   t.store(lse, destinationOf(op.getLse()),

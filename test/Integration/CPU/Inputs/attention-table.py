@@ -1,0 +1,203 @@
+"""Writes tables of attention functions as MLIR: attention-table.py masks|shapes|operands
+
+One function per row, the name says what is in it. Inputs come from comments, as
+check.py reads them.
+"""
+
+import sys
+
+
+def attention(name, batch=1, sq=40, sk=None, heads=2, key_heads=None, d=8, dv=None,
+              dtype="f32", mask=None, layout=None, scale=None, lse=False,
+              operands=(), precision=None, score=None, inputs=()):
+    """operands: (keyword, type, spec of its values or None)."""
+    sk, key_heads, dv = sk or sq, key_heads or heads, dv or d
+
+    def tensor(s, h, width):
+        axes = (batch, h, s, width) if layout == "bhsd" else (batch, s, h, width)
+        return "tensor<%dx%dx%dx%dx%s>" % (*axes, dtype)
+
+    types = [tensor(sq, heads, d), tensor(sk, key_heads, d), tensor(sk, key_heads, dv)]
+    results = [tensor(sq, heads, dv)] + ([f"tensor<{batch}x{heads}x{sq}xf32>"] if lse else [])
+    for number, spec in inputs:
+        print(f"// INPUT {number}: {spec}")
+    clauses = ""
+    for number, (keyword, type_, spec) in enumerate(operands, 3):
+        types.append(type_)
+        clauses += f" {keyword}(%{number} : {type_})"
+        if spec:
+            print(f"// INPUT {number}: {spec}")
+    if layout:
+        clauses += f" layout = {layout}"
+    if precision:
+        clauses += f" precision = {precision}"
+    if score:
+        clauses += (" score {\n  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):\n"
+                    f"{score}    heddle.yield %y : f32\n  }}")
+    attributes = []
+    if mask:
+        attributes.append(f"mask = #heddle.mask<{mask}>")
+    if scale is not None:
+        attributes.append(f"scale = {float(scale)!r}")
+    if attributes:
+        clauses += " {" + ", ".join(attributes) + "}"
+    arguments = ", ".join(f"%{i}: {t}" for i, t in enumerate(types))
+    outs = "%o, %l" if lse else "%o"
+    print(f"func.func @{name}({arguments}) -> ({', '.join(results)}) {{")
+    print(f"  {outs} = heddle.attention %0, %1, %2{clauses}")
+    print(f"    : {', '.join(types[:3])} -> {', '.join(results)}")
+    print(f"  return {outs} : {', '.join(results)}\n}}\n")
+
+
+def masks():
+    # Lengths around the tile sizes; the reference device knows a mask as a set.
+    kinds = {
+        "causal_upper_left": "causal_upper_left",
+        "causal_lower_right": "causal_lower_right",
+        "window": "window<37, 5>",
+        "window_future": "window<-3, 20>",
+        "window_crossed": "union<window<-4, 2>, prefix<3>>",
+        "prefix": "prefix<17>",
+        "prefix_beyond": "prefix<100000>",
+        "block_diagonal_96": "block_diagonal<96>",
+        "block_diagonal_7": "block_diagonal<7>",
+        "block_diagonal_1": "block_diagonal<1>",
+        "affine_band": "affine_set<\"(i, j) : (i - j + 9 >= 0, 2 * j - i + 40 >= 0)\">",
+        "affine_stride": "affine_set<\"(i, j) : ((i + 2 * j) mod 3 == 0)\">",
+        "affine_floordiv": "affine_set<\"(i, j) : (i floordiv 33 - j floordiv 29 >= 0)\">",
+        "union_prefix_window": "union<prefix<5>, window<30, 0>>",
+        "union_holes": "union<window<9, 9>, affine_set<\"(i, j) : (j - i - 90 >= 0, 120 - j + i >= 0)\">, prefix<2>>",
+        "local_causal": "intersection<causal_upper_left, window<64, 64>>",
+        "documents_causal": "intersection<causal_upper_left, block_diagonal<50>>",
+        "nested": "intersection<union<block_diagonal<40>, prefix<8>>, union<causal_lower_right, window<0, 12>>>",
+    }
+    for name, mask in kinds.items():
+        for sq, sk in ((300, 300), (150, 333), (333, 150)):
+            attention(f"{name}_{sq}_{sk}", sq=sq, sk=sk, heads=1, d=4, mask=mask, lse=True)
+    attention("causal_257", sq=257, heads=1, d=4, mask="causal", lse=True)
+
+
+def shapes():
+    for d in (1, 3, 8, 40, 63, 64, 72, 80, 96, 100, 128, 192, 256):
+        for dtype in ("f32", "bf16", "f16"):
+            attention(f"head_dim_{d}_{dtype}", sq=33, sk=47, heads=1, d=d, dtype=dtype,
+                      mask="causal_lower_right")
+    for dtype in ("f32", "bf16"):
+        attention(f"head_dim_192_128_{dtype}", sq=65, heads=2, d=192, dv=128, dtype=dtype, lse=True)
+    for s in (1, 2, 17, 127, 128, 129, 1025):
+        for dtype in ("f32", "bf16", "f16"):
+            for mask in (None, "causal"):
+                attention(f"length_{s}_{mask or 'full'}_{dtype}", sq=s, heads=1, d=16, dtype=dtype,
+                          mask=mask, lse=dtype == "f32")
+    for sq, sk in ((1, 1025), (1025, 1), (31, 257), (193, 289), (1031, 521)):
+        attention(f"lengths_{sq}_{sk}", sq=sq, sk=sk, heads=1, d=8, lse=True)
+    for layout in ("bshd", "bhsd"):
+        for key_heads in (1, 2, 3, 6):
+            attention(f"heads_6_over_{key_heads}_{layout}", batch=2, sq=37, heads=6,
+                      key_heads=key_heads, d=8, layout=layout, mask="causal", lse=True)
+    attention("tiny_1111", sq=1, heads=1, d=1, lse=True)
+    attention("tiny_2344", batch=2, sq=3, heads=4, d=4, lse=True)
+    attention("more_than_65535_heads", batch=10923, sq=2, heads=6, d=1, mask="causal")
+    attention("tf32", sq=70, heads=2, d=32, precision="tf32")
+    attention("scale_zero", sq=40, scale=0)
+    attention("scale_negative", sq=40, scale=-0.5, lse=True)
+    attention("scale_large", sq=40, scale=1e4, inputs=[(0, "integers(-2, 3, 1)"), (1, "integers(-2, 3, 2)")])
+
+
+def operands():
+    b, h, s = 2, 4, 140
+    for dtype in ("f32", "bf16", "f16"):
+        for number in range(16):
+            shape = [x if number >> bit & 1 else 1 for bit, x in enumerate((b, h, s, s))]
+            if dtype != "f32" and number not in (0, 6, 15):
+                continue
+            type_ = "tensor<%dx%dx%dx%dx%s>" % (*shape, dtype)
+            attention(f"bias_{'_'.join(map(str, shape))}_{dtype}", batch=b, heads=h, sq=s, d=4,
+                      operands=[("bias", type_, None)], mask="window<90, 90>" if number % 3 == 0 else None)
+    for number in range(16):
+        shape = [x if number >> bit & 1 else 1 for bit, x in enumerate((b, h, s, s))]
+        # Row 3 of the last batch entry and head sees nothing where it can.
+        spec = "integers(0, 2, 5)" + (".put(%d, %d, 3, None, 0)" % (shape[0] - 1, shape[1] - 1) if shape[2] > 3 else "")
+        attention(f"mask_tensor_{'_'.join(map(str, shape))}", batch=b, heads=h, sq=s, d=4, lse=True,
+                  operands=[("mask_tensor", "tensor<%dx%dx%dx%dxi1>" % tuple(shape), spec)])
+    # A slice of -inf inside every row: wider than a vector, than a tile.
+    attention("bias_with_infinite_slices", batch=1, heads=1, sq=40, sk=600, d=4, lse=True,
+              operands=[("bias", "tensor<1x1x40x600xf32>",
+                         "normal(3).put(0, 0, range(40), range(64, 96), -inf)"
+                         ".put(0, 0, range(8, 40), range(0, 300), -inf)")])
+    # Visible scores far below 0 beside absent ones.
+    attention("bias_far_below_zero", batch=1, heads=1, sq=9, sk=300, d=4, lse=True, scale=1,
+              inputs=[(0, "integers(-2, 3, 1)"), (1, "integers(-2, 3, 2)")],
+              operands=[("bias", "tensor<1x1x9x300xf32>",
+                         "full(-65536.0).put(0, 0, range(9), range(256), -inf)")])
+    attention("segments", batch=b, sq=150, sk=170, heads=2, d=4, lse=True, operands=[
+        ("query_segments", "tensor<2x150xi32>", "integers(0, 5, 1)"),
+        ("key_segments", "tensor<2x170xi32>", "integers(2, 9, 2)")])
+    attention("segments_causal", batch=b, sq=260, heads=1, d=4, mask="causal", operands=[
+        ("query_segments", "tensor<2x260xi32>", "Tensor(shape, [i // 33 for i in range(520)])"),
+        ("key_segments", "tensor<2x260xi32>", "Tensor(shape, [i // 33 for i in range(520)])")])
+    attention("key_lengths", batch=6, sq=30, sk=300, heads=2, d=4, lse=True, operands=[
+        ("key_lengths", "tensor<6xi32>", "[0, 1, 255, 256, 300, 2000]")])
+    attention("key_lengths_negative", batch=2, sq=3, sk=30, heads=2, d=4, operands=[
+        ("key_lengths", "tensor<2xi32>", "[-5, 30]")])
+    attention("key_lengths_causal", batch=3, sq=200, heads=2, d=4, mask="causal", operands=[
+        ("key_lengths", "tensor<3xi32>", "[7, 199, 200]")])
+    for dtype in ("f32", "bf16"):
+        attention(f"sinks_{dtype}", batch=2, sq=130, heads=4, key_heads=2, d=8, dtype=dtype, lse=True,
+                  mask="causal", operands=[("sinks", "tensor<4xf32>", "[0.5, -inf, 8.0, -3.0]")])
+    everything = [("bias", "tensor<1x4x1x140xf32>", None),
+                  ("query_segments", "tensor<2x140xi32>", "integers(0, 3, 1)"),
+                  ("key_segments", "tensor<2x140xi32>", "integers(0, 3, 2)"),
+                  ("key_lengths", "tensor<2xi32>", "[90, 133]"),
+                  ("mask_tensor", "tensor<2x1x140x140xi1>", "integers(0, 2, 4)"),
+                  ("sinks", "tensor<4xf32>", None)]
+    for layout in ("bshd", "bhsd"):
+        attention(f"everything_{layout}", batch=2, sq=140, heads=4, key_heads=2, d=8, dv=5, layout=layout,
+                  mask="union<causal, window<3, 20>>", operands=everything, lse=True)
+    softcap = ("    %cap = arith.constant 5.0 : f32\n    %x = arith.divf %s, %cap : f32\n"
+               "    %t = math.tanh %x : f32\n    %y = arith.mulf %t, %cap : f32\n")
+    alibi = ("    %ii = arith.index_cast %i : index to i32\n    %jj = arith.index_cast %j : index to i32\n"
+             "    %dd = arith.subi %jj, %ii : i32\n    %df = arith.sitofp %dd : i32 to f32\n"
+             "    %hi = arith.index_cast %h : index to i32\n    %hf = arith.sitofp %hi : i32 to f32\n"
+             "    %one = arith.constant 1.0 : f32\n    %h1 = arith.addf %hf, %one : f32\n"
+             "    %e = arith.negf %h1 : f32\n    %slope = math.exp2 %e : f32\n"
+             "    %p = arith.mulf %slope, %df : f32\n    %y = arith.addf %s, %p : f32\n")
+    banded = ("    %d = arith.subi %i, %j : index\n    %w = arith.constant 70 : index\n"
+              "    %c = arith.cmpi slt, %d, %w : index\n    %n = arith.constant 0xFF800000 : f32\n"
+              "    %y = arith.select %c, %s, %n : f32\n")
+    for name, score in (("softcap", softcap), ("alibi", alibi), ("banded", banded)):
+        for mask in (None, "causal"):
+            for dtype in ("f32", "bf16"):
+                attention(f"score_{name}_{mask or 'full'}_{dtype}", batch=2, sq=150, heads=3, d=8,
+                          dtype=dtype, mask=mask, score=score, lse=True)
+    attention("score_of_equal_positions_and_bias", sq=50, score=softcap, lse=True,
+              operands=[("bias", "tensor<1x2x50x50xf32>", None)])
+    # What stands behind a mask stays there: absent rows of key and value hold
+    # NaN, infinity and 1e10.
+    garbage = [(1, "normal(1).put(0, range(20, 40), nan).put(0, 25, 1e10).put(0, 26, inf)"),
+               (2, "normal(2).put(0, range(20, 40), nan).put(0, 27, 1e10).put(0, 28, -inf)")]
+    attention("garbage_behind_prefix", sq=9, sk=300, mask="intersection<prefix<290>, affine_set<\"(i, j) : (19 - j >= 0)\">>",
+              inputs=garbage, lse=True)
+    attention("garbage_behind_key_lengths", sq=9, sk=300, inputs=garbage, lse=True,
+              operands=[("key_lengths", "tensor<1xi32>", "[20]")])
+    for dtype in ("f32", "bf16"):
+        attention(f"garbage_behind_mask_tensor_{dtype}", sq=9, sk=300, dtype=dtype, inputs=garbage,
+                  operands=[("mask_tensor", "tensor<1x1x1x300xi1>",
+                             "full(True).put(0, 0, 0, range(20, 40), False)")])
+        attention(f"garbage_behind_bias_{dtype}", sq=9, sk=300, dtype=dtype, inputs=garbage,
+                  operands=[("bias", "tensor<1x1x1x300xf32>",
+                             "normal(4).put(0, 0, 0, range(20, 40), -inf)")])
+    attention("garbage_behind_segments", sq=9, sk=300, inputs=garbage, operands=[
+        ("query_segments", "tensor<1x9xi32>", "full(1)"),
+        ("key_segments", "tensor<1x300xi32>", "full(1).put(0, range(20, 40), 2)")])
+    attention("garbage_in_the_future", sq=100, mask="causal", lse=True, inputs=[
+        (1, "normal(1).put(0, range(60, 100), nan)"), (2, "normal(2).put(0, range(60, 100), inf)")])
+    # A NaN in a query reaches its own row, and no other.
+    attention("nan_in_a_query", sq=40, inputs=[(0, "normal(0).put(0, 7, 0, 3, nan)")], lse=True)
+    attention("nan_in_a_query_causal", sq=40, mask="causal",
+              inputs=[(0, "normal(0).put(0, 7, 0, 3, nan)")])
+    attention("nan_in_a_visible_key", sq=40, mask="causal",
+              inputs=[(1, "normal(1).put(0, 17, 0, 3, nan)")])
+
+
+{"masks": masks, "shapes": shapes, "operands": operands}[sys.argv[1]]()
