@@ -198,6 +198,11 @@ AttentionBuilder::closedForm(const AffineTileBounds &bounds) {
   Value end = arith::MaxSIOp::create(b, loc, line(bounds.end), begin);
   Value fullBegin = clamp(line(bounds.fullBegin), begin, end);
   Value fullEnd = clamp(line(bounds.fullEnd), fullBegin, end);
+  // Without a full tile everything visible counts as after the full run.
+  Value none = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sle, fullEnd,
+                                     fullBegin);
+  fullBegin = arith::SelectOp::create(b, loc, none, begin, fullBegin);
+  fullEnd = arith::SelectOp::create(b, loc, none, begin, fullEnd);
   return {begin, end, fullBegin, fullEnd};
 }
 

@@ -276,12 +276,10 @@ std::optional<RowsShape> heddle::chooseRowsShape(Value root,
     most = std::max(lanes, most / lanes * lanes);
     int64_t best = lanes, bestCost = std::numeric_limits<int64_t>::max();
     for (int64_t tile = lanes; tile <= most; tile += lanes) {
-      int64_t tiles = llvm::divideCeil(rows, tile);
-      // Padding costs rows, small tiles cost repacking of the right operand.
-      int64_t cost = tiles * (tile + 6);
-      bool feedsAll = tiles * points >= 2 * target.threads;
-      if (!feedsAll)
-        cost += cost / 4;
+      int64_t tiles = llvm::divideCeil(rows, tile) * points;
+      // Rows that the busiest worker computes; small tiles cost repacking of
+      // the right operand.
+      int64_t cost = llvm::divideCeil(tiles, target.threads) * (tile + 6);
       if (cost <= bestCost) {
         bestCost = cost;
         best = tile;
@@ -298,7 +296,11 @@ std::optional<RowsShape> heddle::chooseRowsShape(Value root,
     shape.hiddenTile = evenTile(depth, 128, 16);
     bool single = hasContraction(left);
     shape.colTile = single || cols <= 384 ? cols : evenTile(cols, 288, 16);
-    shape.colsInside = hasReductionOver(left) && !hasContraction(left);
+    // Row statistics are made once per row block, where those are enough to
+    // feed all workers.
+    int64_t rowBlocks = points * llvm::divideCeil(rows, shape.rowTile);
+    shape.colsInside = hasReductionOver(left) && !hasContraction(left) &&
+                       rowBlocks >= target.threads;
   } else if (reductions) {
     int64_t widest = cols;
     shape.rowTile = rowTileUpTo(std::max<int64_t>(

@@ -275,12 +275,13 @@ Value RowsBuilder::contraction(linalg::GenericOp op, const Dims &dims) {
   int64_t block = depth;
   if (hasContraction(left))
     block = std::min<int64_t>(depth, shape.hiddenTile);
-  else if (!hasReductionOver(left) && depth > 512)
+  else if (depth > 512) // row statistics of the left operand are made ahead
     block = shape.depthTile;
 
-  auto step = [&](Value offset, Value acc) -> Value {
+  auto step = [&](Value offset, int64_t size, Value acc) -> Value {
     SmallVector<Dim> inner(loops);
-    inner[c.k] = Dim::tile(offset, block, depth, 1);
+    inner[c.k] = Dim::tile(offset, size, depth, 1);
+    inner[c.k].range.aligned = true;
     Value a = get(left, project(leftMap, inner));
     // The right operand's axes in memory order become its tile axes.
     SmallVector<Dim> rightLoops(inner);
@@ -314,7 +315,7 @@ Value RowsBuilder::contraction(linalg::GenericOp op, const Dims &dims) {
 
   Value acc = get(op.getDpsInits()[0], dims);
   if (block == depth)
-    return step({}, acc);
+    return step({}, depth, acc);
   {
     Dims leftDims = project(leftMap, loops);
     SmallVector<bool> unknown;
@@ -326,7 +327,7 @@ Value RowsBuilder::contraction(linalg::GenericOp op, const Dims &dims) {
     }
     prefetch(left, leftDims, unknown);
   }
-  int64_t trips = llvm::divideCeil(depth, block);
+  int64_t trips = depth / block, rest = depth % block;
   auto loop = scf::ForOp::create(b, loc, t.index(0), t.index(trips), t.index(1),
                                  acc);
   size_t scope = made.size();
@@ -334,11 +335,14 @@ Value RowsBuilder::contraction(linalg::GenericOp op, const Dims &dims) {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToEnd(loop.getBody());
     Value offset = t.mulAdd(loop.getInductionVar(), block);
-    Value next = step(offset, loop.getRegionIterArg(0));
+    Value next = step(offset, block, loop.getRegionIterArg(0));
     scf::YieldOp::create(b, loc, next);
   }
   made.truncate(scope);
-  return loop.getResult(0);
+  // What is left of the depth is a block of its own size: padding would be
+  // wrong, because an operand's prologue may turn its zeros into infinity.
+  return rest ? step(t.index(trips * block), rest, loop.getResult(0))
+              : loop.getResult(0);
 }
 
 LogicalResult RowsBuilder::build(Value root, const RowsShape &rowsShape) {
