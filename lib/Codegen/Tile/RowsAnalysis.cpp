@@ -39,7 +39,9 @@ heddle::matchRowsContraction(linalg::GenericOp op) {
     return std::nullopt;
   Block &body = op.getRegion().front();
   auto sum = body.getTerminator()->getOperand(0).getDefiningOp<arith::AddFOp>();
-  if (!sum || !sum.getType().isF32())
+  // 16-bit sums are formed in f32 and rounded once.
+  if (!sum || !(sum.getType().isF32() || sum.getType().isBF16() ||
+                sum.getType().isF16()))
     return std::nullopt;
   Value acc = body.getArgument(2);
   Value other = sum.getLhs() == acc   ? sum.getRhs()
