@@ -125,8 +125,6 @@ static void addLlvmStage(OpPassManager &pm, const CpuTarget &target) {
   pm.addPass(createConvertFuncToLLVMPass(func));
   pm.addPass(createReconcileUnrealizedCastsPass());
   pm.addPass(createAddKernelEntriesPass());
-  pm.addPass(createCanonicalizerPass());
-  pm.addPass(createCSEPass());
 }
 
 //===----------------------------------------------------------------------===//

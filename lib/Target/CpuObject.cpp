@@ -147,15 +147,25 @@ heddle::emitCpuObjects(ModuleOp module, const CpuTarget &target,
   registerBuiltinDialectTranslation(*context);
   registerLLVMDialectTranslation(*context);
   SymbolTable symbols(module);
-  SmallVector<OwningOpRef<ModuleOp>> parts;
-  SmallVector<std::vector<uint8_t> *> outputs;
+  struct Part {
+    OwningOpRef<ModuleOp> module;
+    std::vector<uint8_t> *output;
+    int64_t numOps = 0;
+  };
+  std::vector<Part> parts;
   for (auto f : module.getOps<LLVM::LLVMFuncOp>()) {
     if (f.isExternal() || f.getLinkage() == LLVM::Linkage::Internal)
       continue;
-    parts.push_back(extractKernel(module, f, symbols));
-    outputs.push_back(&objects[f.getName()]);
+    Part part{extractKernel(module, f, symbols), &objects[f.getName()]};
+    part.module->walk([&](Operation *) { ++part.numOps; });
+    parts.push_back(std::move(part));
   }
+  // The largest first, so that no thread is left alone with it at the end.
+  llvm::stable_sort(parts, [](const Part &x, const Part &y) {
+    return x.numOps > y.numOps;
+  });
   return failableParallelForEachN(context, 0, parts.size(), [&](size_t i) {
-    return emitCpu(*parts[i], target, CpuOutput::Object, *outputs[i]);
+    return emitCpu(*parts[i].module, target, CpuOutput::Object,
+                   *parts[i].output);
   });
 }
