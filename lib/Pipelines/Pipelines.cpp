@@ -125,8 +125,6 @@ static void addLlvmStage(OpPassManager &pm, const CpuTarget &target) {
   pm.addPass(createConvertFuncToLLVMPass(func));
   pm.addPass(createReconcileUnrealizedCastsPass());
   pm.addPass(createAddKernelEntriesPass());
-  pm.addPass(createCanonicalizerPass());
-  pm.addPass(createCSEPass());
 }
 
 //===----------------------------------------------------------------------===//
@@ -237,11 +235,12 @@ LogicalResult heddle::compileModule(ModuleOp module,
     describeKernels(module, function);
   if (!upTo(Stage::Object))
     return success();
-  std::vector<uint8_t> object;
-  if (failed(emitCpu(module, target, CpuOutput::Object, object)))
+  llvm::StringMap<std::vector<uint8_t>> objects;
+  if (failed(emitCpuObjects(module, target, objects)))
     return failure();
   for (Function &function : program.functions)
-    function.object = object;
+    for (const KernelInfo &kernel : function.kernels)
+      function.objects.push_back(objects.lookup(kernel.name));
   return success();
 }
 

@@ -2,6 +2,10 @@
 
 #include "heddle/Target/CpuObject.h"
 
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/IR/Threading.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
@@ -111,4 +115,57 @@ LogicalResult heddle::emitCpu(ModuleOp module, const CpuTarget &target,
   }
   bytes.assign(buffer.begin(), buffer.end());
   return success();
+}
+
+/// A module with `entry` and everything it refers to.
+static OwningOpRef<ModuleOp> extractKernel(ModuleOp module,
+                                           LLVM::LLVMFuncOp entry,
+                                           SymbolTable &symbols) {
+  OwningOpRef<ModuleOp> part = ModuleOp::create(entry.getLoc());
+  part->getOperation()->setAttrs(module->getAttrDictionary());
+  OpBuilder b = OpBuilder::atBlockEnd(part->getBody());
+  llvm::SetVector<Operation *> needed;
+  needed.insert(entry);
+  for (size_t i = 0; i < needed.size(); ++i) {
+    Operation *op = needed[i];
+    if (std::optional<SymbolTable::UseRange> uses =
+            SymbolTable::getSymbolUses(op))
+      for (SymbolTable::SymbolUse use : *uses)
+        if (Operation *other = symbols.lookup(
+                use.getSymbolRef().getRootReference()))
+          needed.insert(other);
+  }
+  for (Operation *op : needed)
+    b.clone(*op);
+  return part;
+}
+
+LogicalResult
+heddle::emitCpuObjects(ModuleOp module, const CpuTarget &target,
+                       llvm::StringMap<std::vector<uint8_t>> &objects) {
+  MLIRContext *context = module.getContext();
+  registerBuiltinDialectTranslation(*context);
+  registerLLVMDialectTranslation(*context);
+  SymbolTable symbols(module);
+  struct Part {
+    OwningOpRef<ModuleOp> module;
+    std::vector<uint8_t> *output;
+    int64_t numOps = 0;
+  };
+  std::vector<Part> parts;
+  for (auto f : module.getOps<LLVM::LLVMFuncOp>()) {
+    if (f.isExternal() || f.getLinkage() == LLVM::Linkage::Internal)
+      continue;
+    Part part{extractKernel(module, f, symbols), &objects[f.getName()]};
+    part.module->walk([&](Operation *) { ++part.numOps; });
+    parts.push_back(std::move(part));
+  }
+  // The largest first, so that no thread is left alone with it at the end.
+  llvm::stable_sort(parts, [](const Part &x, const Part &y) {
+    return x.numOps > y.numOps;
+  });
+  return failableParallelForEachN(context, 0, parts.size(), [&](size_t i) {
+    return emitCpu(*parts[i].module, target, CpuOutput::Object,
+                   *parts[i].output);
+  });
 }

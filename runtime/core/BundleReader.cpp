@@ -336,7 +336,7 @@ Status deserializeProgram(const uint8_t *data, size_t size, Program &program) {
     Function &f = result.functions[s.function];
     switch (s.kind) {
     case SectionKind::Object:
-      f.object.assign(s.data, s.data + s.size);
+      f.objects.emplace_back(s.data, s.data + s.size);
       continue;
     case SectionKind::Constants:
       f.constants.assign(s.data, s.data + s.size);

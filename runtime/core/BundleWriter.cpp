@@ -173,7 +173,8 @@ std::vector<uint8_t> serializeProgram(const Program &program) {
         sections.push_back({kind, static_cast<uint32_t>(i),
                             static_cast<const uint8_t *>(data), size});
     };
-    add(SectionKind::Object, f.object.data(), f.object.size());
+    for (const std::vector<uint8_t> &object : f.objects)
+      add(SectionKind::Object, object.data(), object.size());
     add(SectionKind::Constants, f.constants.data(), f.constants.size());
     add(SectionKind::Source, f.source.data(), f.source.size());
   }

@@ -74,7 +74,7 @@ uint64_t widenPattern(uint64_t pattern, uint32_t size) {
 struct CpuExecutable::Impl {
   Function function;
   bool poison = false;
-  std::unique_ptr<ObjectCode> code;
+  std::vector<std::unique_ptr<ObjectCode>> code;
   std::unique_ptr<ThreadPool> pool;
   MappedMemory arena, scratch, constants;
   int64_t scratchStride = 0;
@@ -143,7 +143,9 @@ Status CpuExecutable::Impl::compile(const std::vector<Command> &commands,
     switch (c.kind) {
     case Command::Kind::Launch: {
       const KernelInfo &kernel = function.kernels[c.kernel];
-      step.kernel = reinterpret_cast<KernelFn>(code->lookup(kernel.name));
+      for (const std::unique_ptr<ObjectCode> &object : code)
+        if (!step.kernel)
+          step.kernel = reinterpret_cast<KernelFn>(object->lookup(kernel.name));
       if (!step.kernel)
         return Status::error("function '" + function.name +
                              "': the object code has no kernel '" +
@@ -229,11 +231,12 @@ Status CpuExecutable::Impl::load(const Program &program,
                          "cores, got " +
                          std::to_string(threads));
   // A function whose results are copies and fills only has no code.
-  if (!function.kernels.empty())
-    if (Status s = ObjectCode::load(function.object.data(),
-                                    function.object.size(), code);
-        !s)
+  for (const std::vector<uint8_t> &object : function.objects) {
+    std::unique_ptr<ObjectCode> loaded;
+    if (Status s = ObjectCode::load(object.data(), object.size(), loaded); !s)
       return s;
+    code.push_back(std::move(loaded));
+  }
   if (Status s = compile(function.commands, steps); !s)
     return s;
   // First the pool, which limits the number of scratch buffers.
@@ -242,7 +245,7 @@ Status CpuExecutable::Impl::load(const Program &program,
   if (Status s = allocate(threads); !s)
     return s;
   // Both live on in their loaded form.
-  function.object = {};
+  function.objects = {};
   function.constants = {};
   bases.resize(function.arguments.size() + function.results.size() + 2);
   bases[bases.size() - 2] = arena.data();

@@ -1,5 +1,5 @@
-// RUN: heddle-opt %s -heddle-test-mask-tiling="query-tile=96 key-tile=64 closed-form" | FileCheck %s --check-prefix=FORM
-// RUN: heddle-opt %s -heddle-test-mask-tiling="query-tile=96 key-tile=64 summary" | FileCheck %s --check-prefix=SUMMARY
+// RUN: heddle-opt %s -heddle-test-mask-tiling="query-tile=96 key-tile=64 time-cap=1000 closed-form" | FileCheck %s --check-prefix=FORM
+// RUN: heddle-opt %s -heddle-test-mask-tiling="query-tile=96 key-tile=64 time-cap=1000 summary" | FileCheck %s --check-prefix=SUMMARY
 // RUN: heddle-opt %s -heddle-test-mask-tiling="query-tile=96 key-tile=64 summary time-cap=0" 2>/dev/null | FileCheck %s --check-prefix=CAP
 // RUN: heddle-opt %s -heddle-test-mask-tiling="query-tile=96 key-tile=64 summary time-cap=0" 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK --implicit-check-not=remark
 // RUN: not heddle-opt %s -heddle-test-mask-tiling="query-tile=0" 2>&1 | FileCheck %s --check-prefix=BAD

@@ -1,7 +1,7 @@
-// RUN: heddle-opt %s -heddle-test-mask-tiling="query-tile=128 key-tile=64" -split-input-file | FileCheck %s
-// RUN: heddle-opt %s -heddle-test-mask-tiling="query-tile=128 key-tile=64 force-enumeration" -split-input-file | FileCheck %s --check-prefixes=CHECK,ENUM
-// RUN: heddle-opt %s -heddle-test-mask-tiling="query-tile=128 key-tile=64 force-sets" -split-input-file | FileCheck %s --check-prefixes=CHECK,SETS
-// RUN: heddle-opt %s -heddle-test-mask-tiling="query-tile=128 key-tile=64 force-blocks" -split-input-file | FileCheck %s --check-prefixes=CHECK,BLOCKS
+// RUN: heddle-opt %s -heddle-test-mask-tiling="query-tile=128 key-tile=64 time-cap=1000" -split-input-file | FileCheck %s
+// RUN: heddle-opt %s -heddle-test-mask-tiling="query-tile=128 key-tile=64 time-cap=1000 force-enumeration" -split-input-file | FileCheck %s --check-prefixes=CHECK,ENUM
+// RUN: heddle-opt %s -heddle-test-mask-tiling="query-tile=128 key-tile=64 time-cap=1000 force-sets" -split-input-file | FileCheck %s --check-prefixes=CHECK,SETS
+// RUN: heddle-opt %s -heddle-test-mask-tiling="query-tile=128 key-tile=64 time-cap=1000 force-blocks" -split-input-file | FileCheck %s --check-prefixes=CHECK,BLOCKS
 
 // Blocks of 96 positions do not line up with tiles of 128 and 64.
 // CHECK-LABEL: mask #heddle.mask<block_diagonal<96>>, positions 600x600, tiles 128x64

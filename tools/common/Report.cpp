@@ -121,6 +121,9 @@ Json heddle::reportFunction(const Function &function, int threads) {
                        {"scratch_bytes", kernel.scratchBytes}});
   }
   const MemoryPlan &plan = function.plan;
+  size_t objectBytes = 0;
+  for (const std::vector<uint8_t> &object : function.objects)
+    objectBytes += object.size();
   return Json{{"name", function.name},
               {"arguments", reportSignature(function.arguments, true)},
               {"results", reportSignature(function.results, false)},
@@ -143,7 +146,7 @@ Json heddle::reportFunction(const Function &function, int threads) {
                 {"max_live_mb", mib(plan.maxLiveBytes)},
                 {"scratch_mb_per_thread", mib(plan.scratchBytesPerThread)},
                 {"hash", hex(plan.planHash)}}},
-              {"object_bytes", function.object.size()},
+              {"object_bytes", objectBytes},
               {"constant_bytes", function.constants.size()}};
 }
 

@@ -13,6 +13,7 @@
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/SourceMgr.h"
 
+#include <algorithm>
 #include <iostream>
 
 using namespace heddle;
@@ -68,10 +69,12 @@ static bool render(const Options &options, ModuleOp module, std::string &text) {
   return false;
 }
 
-bool heddle::compile::compileFile(const Options &options, Status &status) {
+/// Compiles one model; its functions join those of `program`.
+static bool compileModel(const Options &options, const std::string &input,
+                         Program &program, std::string &text, Status &status) {
   std::string message;
   std::unique_ptr<llvm::MemoryBuffer> file =
-      openInputFile(options.input, &message);
+      openInputFile(input, &message);
   if (!file) {
     status = Status::error(message);
     return false;
@@ -98,13 +101,46 @@ bool heddle::compile::compileFile(const Options &options, Status &status) {
     configured &= succeeded(applyPassManagerCLOptions(pm));
     applyDefaultTimingPassManagerCLOptions(pm);
   };
-  Program program;
-  std::string text;
-  if (failed(compileModule(*module, compile, program)) || !configured ||
+  Program one;
+  if (failed(compileModule(*module, compile, one)) || !configured ||
       !render(options, *module, text))
     return false;
+  if (program.functions.empty()) {
+    program = std::move(one);
+    return true;
+  }
+  for (Function &function : one.functions)
+    program.functions.push_back(std::move(function));
+  return true;
+}
 
-  status = writeOutput(options, program, text);
+/// Functions that share a name must differ in their arguments.
+static Status checkSpecialisations(const Program &program) {
+  auto sameArguments = [](const Function &f, const Function &g) {
+    return std::equal(f.arguments.begin(), f.arguments.end(),
+                      g.arguments.begin(), g.arguments.end(),
+                      [](const NamedTensorType &x, const NamedTensorType &y) {
+                        return x.type == y.type;
+                      });
+  };
+  for (const Function &f : program.functions)
+    for (const Function &g : program.functions)
+      if (&f < &g && f.name == g.name && sameArguments(f, g))
+        return Status::error("expected specialisations that differ in argument "
+                             "shapes, got two functions " +
+                             signatureOf(f) + "; rename one");
+  return {};
+}
+
+bool heddle::compile::compileFiles(const Options &options, Status &status) {
+  Program program;
+  std::string text;
+  for (const std::string &input : options.inputs)
+    if (!compileModel(options, input, program, text, status))
+      return false;
+  status = checkSpecialisations(program);
+  if (status.ok())
+    status = writeOutput(options, program, text);
   if (!status.ok())
     return false;
   printReport(options, program);

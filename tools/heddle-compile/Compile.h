@@ -7,10 +7,11 @@
 
 namespace heddle::compile {
 
-/// Parses, compiles, writes and reports. Errors of the model are diagnostics on
-/// standard error; any other failure is the status. Returns whether all went
-/// well; a file is written whole or not at all.
-bool compileFile(const Options &options, Status &status);
+/// Parses and compiles every model, writes one bundle (or the text of one
+/// model) and reports. Errors of a model are diagnostics on standard error; any
+/// other failure is the status. Returns whether all went well; a file is written
+/// whole or not at all.
+bool compileFiles(const Options &options, Status &status);
 
 } // namespace heddle::compile
 

@@ -26,8 +26,11 @@ namespace {
 /// `threads` of its own by then, which makes place for ours.
 struct Flags {
   cl::OptionCategory category{"heddle-compile options"};
-  cl::opt<std::string> input{cl::Positional, cl::desc("MODEL.mlir"),
-                             cl::cat(category)};
+  cl::list<std::string> inputs{
+      cl::Positional,
+      cl::desc("MODEL.mlir [MODEL.mlir ...]: functions of the same name are "
+               "specialisations, chosen by argument shapes"),
+      cl::cat(category)};
   cl::opt<std::string> output{"o",
                               cl::desc("file to write; - is standard output"),
                               cl::value_desc("file"), cl::cat(category)};
@@ -182,11 +185,11 @@ static Status readOptions(Options &options) {
   options.listTargets = own.listTargets;
   if (options.listTargets)
     return {};
-  if (own.input.empty())
+  if (own.inputs.empty())
     return Status::error(
         "expected a model, found none; pass MODEL.mlir, or - for standard "
         "input");
-  options.input = own.input;
+  options.inputs.assign(own.inputs.begin(), own.inputs.end());
   options.output = own.output;
 
   if (own.target != "cpu")
@@ -199,6 +202,10 @@ static Status readOptions(Options &options) {
 
   if (Status status = readEmit(options); !status.ok())
     return status;
+  if (options.inputs.size() > 1 && options.emit != Emit::Bundle)
+    return Status::error("expected one model with --emit and --compile-to, got " +
+                         std::to_string(options.inputs.size()) +
+                         "; a bundle alone holds several");
   if (own.report.getNumOccurrences()) {
     if (Status status = parseReportFormat(own.report, options.report);
         !status.ok())

@@ -15,7 +15,8 @@ enum class Emit { Nothing, Bundle, Mlir, Llvm, Asm };
 
 /// A checked command line.
 struct Options {
-  std::string input;  // "-" is standard input
+  std::vector<std::string> inputs; // "-" is standard input; several models
+                                   // share one bundle
   std::string output; // "-" is standard output; empty where Emit::Nothing
   Emit emit = Emit::Bundle;
   ReportFormat report = ReportFormat::None;

@@ -16,7 +16,7 @@ int main(int argc, char **argv) {
     compile::printTargets(llvm::outs());
     return 0;
   }
-  if (status.ok() && compile::compileFile(options, status))
+  if (status.ok() && compile::compileFiles(options, status))
     return 0;
   // Errors of the model itself were reported where they are.
   if (!status.ok())

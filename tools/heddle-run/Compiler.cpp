@@ -8,6 +8,7 @@
 #include "heddle/Reference/Evaluator.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -203,16 +204,24 @@ Rounding heddle::run::roundingOf(const Function &function) {
   // The source holds every function of its module; this one alone counts.
   Model model(function.source, "<source of " + function.name + ">");
   std::string text;
+  int64_t products = 0;
   if (auto op = model.get()
                     ? model.get().lookupSymbol<func::FuncOp>(function.name)
                     : func::FuncOp()) {
     llvm::raw_string_ostream os(text);
     op->print(os);
+    op->walk([&](Operation *inner) {
+      auto linalgOp = dyn_cast<linalg::LinalgOp>(inner);
+      products += isa<AttentionOp>(inner) ||
+                  (linalgOp && linalgOp.getNumReductionLoops() > 0 &&
+                   linalgOp.getNumDpsInputs() > 1);
+    });
   }
   llvm::StringRef source = text;
   Rounding rounding;
   rounding.bf16 = source.contains("bf16");
   rounding.tf32 = source.contains("tf32");
+  rounding.model = products > 1;
   for (size_t at = source.find("f16"); at != llvm::StringRef::npos;
        at = source.find("f16", at + 1))
     rounding.f16 |= at == 0 || source[at - 1] != 'b';
@@ -224,6 +233,7 @@ Status heddle::run::judge(const HostTensor &actual,
                           const Rounding &rounding, Verdict &verdict) {
   CompareOptions options;
   options.tf32 = rounding.tf32;
+  options.model = rounding.model;
   if (rounding.bf16 || rounding.f16)
     options.computeType = rounding.bf16 ? DType::BF16 : DType::F16;
   ReferenceTensor exact = toTensor(reference, reference.exact);

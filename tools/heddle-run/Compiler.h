@@ -49,6 +49,7 @@ Status evaluateReference(const Function &function,
 /// What the arithmetic of a function rounds to, read off its source.
 struct Rounding {
   bool bf16 = false, f16 = false, tf32 = false;
+  bool model = false; // several products: their roundings add up
   bool narrow() const { return bf16 || f16 || tf32; }
 };
 Rounding roundingOf(const Function &function);

@@ -30,7 +30,7 @@ void reseal(std::vector<uint8_t> &bytes) {
 
 std::vector<uint8_t> smallBundle() {
   Function f = layersFunction();
-  f.object.resize(100); // reading does not look into it
+  f.objects = {std::vector<uint8_t>(100)}; // reading does not look into it
   return serializeProgram(programOf({f}));
 }
 
@@ -103,7 +103,7 @@ TEST(Bundle, WritesAndReadsEveryField) {
   EXPECT_EQ(q.functions[1].arguments[2].type.dtype, DType::I64);
   EXPECT_EQ(q.functions[1].source, "");
   EXPECT_EQ(q.functions[1].results[0].alias, -1);
-  EXPECT_EQ(r.object, f.object);
+  EXPECT_EQ(r.objects, f.objects);
   EXPECT_EQ(r.constants, f.constants);
   EXPECT_EQ(r.source, f.source);
   EXPECT_EQ(r.plan.planHash, f.plan.planHash);

@@ -244,8 +244,8 @@ TEST(CpuExecutable, RefusesWhatItCannotRun) {
   f.kernels[0].name = "nothing";
   EXPECT_TRUE(contains(loadError(f, p), "has no kernel 'nothing'"));
   f = layersFunction();
-  f.object.clear();
-  EXPECT_TRUE(contains(loadError(f, p), "expected an elf object"));
+  f.objects.clear();
+  EXPECT_TRUE(contains(loadError(f, p), "the object code has no kernel"));
   f = layersFunction();
   f.commands[0].source.offset = 8;
   EXPECT_TRUE(contains(loadError(f, p), "leaves its space"));

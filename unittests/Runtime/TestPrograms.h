@@ -139,7 +139,7 @@ inline Function layersFunction() {
   f.constants.resize(96);
   for (size_t i = 0; i < f.constants.size(); ++i)
     f.constants[i] = static_cast<uint8_t>(i * 7);
-  f.object = readBytes(TEST_KERNELS_OBJECT);
+  f.objects = {readBytes(TEST_KERNELS_OBJECT)};
   return f;
 }
 

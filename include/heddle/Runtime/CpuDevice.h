@@ -41,7 +41,7 @@ public:
   Status run(void *const *args, void *const *results);
 
   int threads() const;
-  /// The function that was loaded; its `object` and `constants` are empty, they
+  /// The function that was loaded; its `objects` and `constants` are empty, they
   /// live on in loaded form.
   const Function &function() const;
 

@@ -115,7 +115,8 @@ struct Function {
   std::vector<KernelInfo> kernels;
   std::vector<Command> commands;
   MemoryPlan plan;
-  std::vector<uint8_t> object;    // ELF relocatable object with the kernels
+  std::vector<std::vector<uint8_t>> objects; // ELF relocatables; each kernel is
+                                             // in one of them
   std::vector<uint8_t> constants; // aligned to 64 bytes when loaded
   std::string source; // contract M as MLIR text, for the reference device
 };

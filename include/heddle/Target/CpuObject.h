@@ -6,6 +6,7 @@
 #include "heddle/Codegen/CPU/CpuTarget.h"
 
 #include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/StringMap.h"
 
 #include <cstdint>
 #include <string>
@@ -20,6 +21,12 @@ enum class CpuOutput { LLVMText, Assembly, Object };
 /// position-independent code. Emits an error and fails where LLVM does.
 llvm::LogicalResult emitCpu(mlir::ModuleOp module, const CpuTarget &target,
                             CpuOutput output, std::vector<uint8_t> &bytes);
+
+/// One relocatable object per kernel entry (a public llvm.func), compiled in
+/// parallel on the context's threads; by the entry's name.
+llvm::LogicalResult
+emitCpuObjects(mlir::ModuleOp module, const CpuTarget &target,
+               llvm::StringMap<std::vector<uint8_t>> &objects);
 
 } // namespace heddle
 

@@ -512,8 +512,16 @@ LogicalResult TileToCpu::emitContraction(linalg::GenericOp op) {
   // Right operand as [k, c] or [c, k].
   bool colsFirst = cast<AffineDimExpr>(rightMap.getResult(0)).getPosition() == 1;
   Buffer init = bufferFor(op.getDpsInits()[0]);
-  if (left.isSplat() || right.isSplat())
-    return op->emitOpError("expected the operands of a contraction in memory");
+  auto inMemory = [&](Buffer &buffer, Value tile, Layout layout) {
+    if (!buffer.isSplat())
+      return;
+    Buffer filled =
+        allocate(cast<RankedTensorType>(tile.getType()), layout);
+    copyBuffer(buffer, filled);
+    buffer = filled;
+  };
+  inMemory(left, op.getDpsInputs()[firstIsLeft ? 0 : 1], Layout::Panels);
+  inMemory(right, op.getDpsInputs()[firstIsLeft ? 1 : 0], Layout::Plain);
   Buffer out = init.isSplat() || !isLastUse(op.getDpsInits()[0], op)
                    ? allocate(cast<RankedTensorType>(op.getResult(0).getType()),
                               Layout::Panels)

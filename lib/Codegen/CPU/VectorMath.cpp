@@ -58,23 +58,23 @@ struct Emit {
 
 /// 2^f for |f| <= 0.5: minimax for the relative error, degree 6, found by
 /// Remez exchange in double precision (relative error 1.9e-9 before rounding).
-constexpr double kExp2Poly[] = {
-    0.0001534581199939248, 0.0013399931219159793, 0.009618488957129464,
-    0.05550328776965717,   0.24022646890634042,   0.6931472057372671,
-    1.0000000005541663};
+/// Twice that polynomial: the factor 2 is taken back by scaleByPowerOfTwo.
+constexpr double kTwiceExp2Poly[] = {
+    0.0003069162399878496, 0.0026799862438319586, 0.019236977914258928,
+    0.11100657553931434,   0.48045293781268084,   1.3862944114745342,
+    2.0000000011083326};
 /// Adding this rounds a float below 2^22 to an integer, which then stands in
 /// the low mantissa bits.
 constexpr double kRound = 12582912.0; // 1.5 * 2^23
 } // namespace
 
-/// f = x - n is exact for |x| < 2^22, so 2^x = 2^n * 2^f. n goes into the
-/// exponent in two halves so that results near the ends of the range keep the
-/// whole exponent span.
+/// f = x - n is exact for |x| < 2^22, so 2^x = 2^(n-1) * (2 * 2^f). One is taken
+/// off n so that the factor of the largest floats, whose n is 128, is finite.
 static Value scaleByPowerOfTwo(Emit &e, Value p, Value rounded) {
   Value bits = arith::BitcastOp::create(e.b, e.loc, e.intType(), rounded);
   Value shift = e.splatInt(23);
   Value exponent = arith::ShLIOp::create(e.b, e.loc, bits, shift);
-  Value one = e.splatInt(0x3f800000);
+  Value one = e.splatInt(0x3f000000); // bias less one
   Value factor = arith::BitcastOp::create(
       e.b, e.loc, e.type,
       arith::AddIOp::create(e.b, e.loc, exponent, one).getResult());
@@ -83,13 +83,13 @@ static Value scaleByPowerOfTwo(Emit &e, Value p, Value rounded) {
 
 Value heddle::emitExp2(OpBuilder &b, Location loc, Value x) {
   Emit e(b, loc, x);
-  // 2^-127 has exponent field 0, so the factor is exactly 0; 2^128 has the
-  // field of infinity.
-  x = e.max(e.min(x, e.splat(128.0)), e.splat(-127.0));
+  // n = -126 gives exponent field 0, so the factor is exactly 0; at 128 the
+  // product overflows to infinity.
+  x = e.max(e.min(x, e.splat(128.0)), e.splat(-126.0));
   Value rounded = e.add(x, e.splat(kRound));
   Value n = e.sub(rounded, e.splat(kRound));
   Value f = e.sub(x, n);
-  return scaleByPowerOfTwo(e, e.polynomial(f, kExp2Poly), rounded);
+  return scaleByPowerOfTwo(e, e.polynomial(f, kTwiceExp2Poly), rounded);
 }
 
 Value heddle::emitExp(OpBuilder &b, Location loc, Value x) {
@@ -97,7 +97,7 @@ Value heddle::emitExp(OpBuilder &b, Location loc, Value x) {
   constexpr double kLog2e = 1.4426950408889634;
   // ln 2 in two parts; n * kHigh is exact for |n| <= 256.
   constexpr double kHigh = 0.693359375, kLow = -2.12194440054690583e-4;
-  x = e.max(e.min(x, e.splat(88.8)), e.splat(-88.1));
+  x = e.max(e.min(x, e.splat(88.8)), e.splat(-87.33));
   Value rounded = e.fma(x, e.splat(kLog2e), e.splat(kRound));
   Value n = e.sub(rounded, e.splat(kRound));
   Value r = e.fma(n, e.splat(-kHigh), x);
@@ -105,7 +105,7 @@ Value heddle::emitExp(OpBuilder &b, Location loc, Value x) {
   // The reduced argument is scaled once more to share the 2^f polynomial; its
   // rounding is relative to a number below 0.5.
   Value f = e.mul(r, e.splat(kLog2e));
-  return scaleByPowerOfTwo(e, e.polynomial(f, kExp2Poly), rounded);
+  return scaleByPowerOfTwo(e, e.polynomial(f, kTwiceExp2Poly), rounded);
 }
 
 Value heddle::emitTanh(OpBuilder &b, Location loc, Value x) {

@@ -56,6 +56,7 @@ private:
   SmallVector<AxisRange> ranges(Value batch, Value h, int64_t heads,
                                 AxisRange seq, AxisRange dim);
   Carried keyLoop(TileKind kind, Carried state);
+  std::array<Value, 4> closedForm(const AffineTileBounds &bounds);
   Carried keyTile(Value keyTile, bool mixed, Carried state);
   Value scores(Value keyOffset, Value keys, bool mixed);
   Value visible(OpBuilder &nb, Location l, Value i, Value j);
@@ -179,8 +180,35 @@ LogicalResult AttentionBuilder::build() {
   return success();
 }
 
-/// Loops over the key tiles of one kind: from a table of intervals per query
-/// tile, or over plain bounds where those are the same for all query tiles.
+/// Loop bounds of this query tile: visible begin and end, full begin and end.
+std::array<Value, 4>
+AttentionBuilder::closedForm(const AffineTileBounds &bounds) {
+  auto clamp = [&](Value v, Value low, Value high) -> Value {
+    v = arith::MaxSIOp::create(b, loc, v, low);
+    return arith::MinSIOp::create(b, loc, v, high);
+  };
+  auto line = [&](const AffineTileBound &bound) -> Value {
+    AffineExpr t0 = b.getAffineDimExpr(0);
+    AffineMap map = AffineMap::get(
+        1, 0, (t0 * bound.coefficient + bound.offset).floorDiv(bound.divisor));
+    Value v = affine::AffineApplyOp::create(b, loc, map, queryTileIndex);
+    return clamp(v, t.index(bound.lower), t.index(bound.upper));
+  };
+  Value begin = line(bounds.begin);
+  Value end = arith::MaxSIOp::create(b, loc, line(bounds.end), begin);
+  Value fullBegin = clamp(line(bounds.fullBegin), begin, end);
+  Value fullEnd = clamp(line(bounds.fullEnd), fullBegin, end);
+  // Without a full tile everything visible counts as after the full run.
+  Value none = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sle, fullEnd,
+                                     fullBegin);
+  fullBegin = arith::SelectOp::create(b, loc, none, begin, fullBegin);
+  fullEnd = arith::SelectOp::create(b, loc, none, begin, fullEnd);
+  return {begin, end, fullBegin, fullEnd};
+}
+
+/// Loops over the key tiles of one kind: over plain bounds where those are the
+/// same for all query tiles, in closed form where they are clamped lines, else
+/// from a table of intervals per query tile.
 Carried AttentionBuilder::keyLoop(TileKind kind, Carried state) {
   int64_t numKeyTiles = llvm::divideCeil(op.getKeyLength(), keyTileSize);
   bool ragged = op.getKeyLength() % keyTileSize != 0;
@@ -228,6 +256,18 @@ Carried AttentionBuilder::keyLoop(TileKind kind, Carried state) {
       state = overTiles(t.index(begin), t.index(end), state);
     return state;
   }
+  if (!ragged && !dynamicMask)
+    if (std::optional<AffineTileBounds> bounds = findAffineBounds(
+            tiling.perQueryTile, queryTile, keyTileSize)) {
+      auto [begin, end, fullBegin, fullEnd] = closedForm(*bounds);
+      if (kind == TileKind::Full)
+        return overTiles(fullBegin, fullEnd, state);
+      if (bounds->hasLeadingPartial(numQueryTiles))
+        state = overTiles(begin, fullBegin, state);
+      if (bounds->hasTrailingPartial(numQueryTiles))
+        state = overTiles(fullEnd, end, state);
+      return state;
+    }
   SmallVector<int64_t> table;
   for (auto &mine : perTile)
     for (size_t i = 0; i < most; ++i) {

@@ -39,7 +39,9 @@ heddle::matchRowsContraction(linalg::GenericOp op) {
     return std::nullopt;
   Block &body = op.getRegion().front();
   auto sum = body.getTerminator()->getOperand(0).getDefiningOp<arith::AddFOp>();
-  if (!sum || !sum.getType().isF32())
+  // 16-bit sums are formed in f32 and rounded once.
+  if (!sum || !(sum.getType().isF32() || sum.getType().isBF16() ||
+                sum.getType().isF16()))
     return std::nullopt;
   Value acc = body.getArgument(2);
   Value other = sum.getLhs() == acc   ? sum.getRhs()
@@ -276,12 +278,10 @@ std::optional<RowsShape> heddle::chooseRowsShape(Value root,
     most = std::max(lanes, most / lanes * lanes);
     int64_t best = lanes, bestCost = std::numeric_limits<int64_t>::max();
     for (int64_t tile = lanes; tile <= most; tile += lanes) {
-      int64_t tiles = llvm::divideCeil(rows, tile);
-      // Padding costs rows, small tiles cost repacking of the right operand.
-      int64_t cost = tiles * (tile + 6);
-      bool feedsAll = tiles * points >= 2 * target.threads;
-      if (!feedsAll)
-        cost += cost / 4;
+      int64_t tiles = llvm::divideCeil(rows, tile) * points;
+      // Rows that the busiest worker computes; small tiles cost repacking of
+      // the right operand.
+      int64_t cost = llvm::divideCeil(tiles, target.threads) * (tile + 6);
       if (cost <= bestCost) {
         bestCost = cost;
         best = tile;
@@ -298,7 +298,11 @@ std::optional<RowsShape> heddle::chooseRowsShape(Value root,
     shape.hiddenTile = evenTile(depth, 128, 16);
     bool single = hasContraction(left);
     shape.colTile = single || cols <= 384 ? cols : evenTile(cols, 288, 16);
-    shape.colsInside = hasReductionOver(left) && !hasContraction(left);
+    // Row statistics are made once per row block, where those are enough to
+    // feed all workers.
+    int64_t rowBlocks = points * llvm::divideCeil(rows, shape.rowTile);
+    shape.colsInside = hasReductionOver(left) && !hasContraction(left) &&
+                       rowBlocks >= target.threads;
   } else if (reductions) {
     int64_t widest = cols;
     shape.rowTile = rowTileUpTo(std::max<int64_t>(

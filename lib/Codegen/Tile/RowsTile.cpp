@@ -269,13 +269,26 @@ Value RowsBuilder::contraction(linalg::GenericOp op, const Dims &dims) {
   Value left = op.getDpsInputs()[0], right = op.getDpsInputs()[1];
   AffineMap leftMap = op.getIndexingMapsArray()[0];
   AffineMap rightMap = op.getIndexingMapsArray()[1];
-  Type accType =
+  Type resultType =
       cast<RankedTensorType>(op.getResult(0).getType()).getElementType();
+  Type accType = b.getF32Type();
+  auto convert = [&](Value v, Type to) -> Value {
+    auto type = cast<RankedTensorType>(v.getType());
+    if (type.getElementType() == to)
+      return v;
+    return t.elementwise(
+        {v}, {{0, 1}}, type.getShape(), to,
+        [&](OpBuilder &nb, ValueRange args) -> Value {
+          if (to == accType)
+            return arith::ExtFOp::create(nb, loc, to, args[0]);
+          return arith::TruncFOp::create(nb, loc, to, args[0]);
+        });
+  };
 
   int64_t block = depth;
   if (hasContraction(left))
     block = std::min<int64_t>(depth, shape.hiddenTile);
-  else if (!hasReductionOver(left) && depth > 512)
+  else if (depth > 512) // row statistics of the left operand are made ahead
     block = shape.depthTile;
 
   auto step = [&](Value offset, int64_t size, Value acc) -> Value {
@@ -299,23 +312,16 @@ Value RowsBuilder::contraction(linalg::GenericOp op, const Dims &dims) {
         break;
       }
     }
-    auto widened = [&](Value v) -> Value {
-      auto type = cast<RankedTensorType>(v.getType());
-      if (type.getElementType() == accType)
-        return v;
-      return t.elementwise({v}, {{0, 1}}, type.getShape(), accType,
-                           [&](OpBuilder &nb, ValueRange args) -> Value {
-                             return arith::ExtFOp::create(nb, loc, accType,
-                                                          args[0]);
-                           });
-    };
     Value r = get(right, project(rightMap, rightLoops));
-    return t.contract(widened(a), widened(r), acc, transposed);
+    return t.contract(convert(a, accType), convert(r, accType), acc, transposed);
   };
 
-  Value acc = get(op.getDpsInits()[0], dims);
+  Value init = op.getDpsInits()[0];
+  std::optional<double> fill = constantFill(init);
+  Value acc = fill ? t.fill(tileShape(dims), accType, *fill)
+                   : convert(get(init, dims), accType);
   if (block == depth)
-    return step({}, depth, acc);
+    return convert(step({}, depth, acc), resultType);
   {
     Dims leftDims = project(leftMap, loops);
     SmallVector<bool> unknown;
@@ -341,8 +347,10 @@ Value RowsBuilder::contraction(linalg::GenericOp op, const Dims &dims) {
   made.truncate(scope);
   // What is left of the depth is a block of its own size: padding would be
   // wrong, because an operand's prologue may turn its zeros into infinity.
-  return rest ? step(t.index(trips * block), rest, loop.getResult(0))
-              : loop.getResult(0);
+  Value sum = loop.getResult(0);
+  if (rest)
+    sum = step(t.index(trips * block), rest, sum);
+  return convert(sum, resultType);
 }
 
 LogicalResult RowsBuilder::build(Value root, const RowsShape &rowsShape) {

@@ -14,12 +14,12 @@
 
 namespace heddle {
 
-/// 2^x. Relative error at most 2 ulp for results that are normal numbers;
-/// smaller results are 0, larger than the largest float inf.
+/// 2^x. Error at most 2 ulp for x in [-125, 128); results below 2^-125.5 are 0,
+/// results above the largest float inf.
 mlir::Value emitExp2(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x);
-/// e^x. Relative error at most 3 ulp for |x| <= 87; 0 and inf beyond as exp2.
+/// e^x. Error at most 3 ulp for x in [-86, 88.7]; 0 and inf beyond as exp2.
 mlir::Value emitExp(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x);
-/// tanh(x). Relative error at most 5 ulp.
+/// tanh(x). Error at most 5 ulp.
 mlir::Value emitTanh(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x);
 /// erf(x). Absolute error at most 3e-7.
 mlir::Value emitErf(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x);

@@ -1,0 +1,110 @@
+// RUN: heddle-opt %s -split-input-file -heddle-fuse-kernels | FileCheck %s
+
+// A bias and an activation behind a product join its kernel; two equal layers
+// share one.
+
+// CHECK-LABEL: func.func @equal_layers_share_a_kernel
+// CHECK: heddle.launch @[[K:matmul_8_8_f32]](
+// CHECK: heddle.launch @[[K]](%cast,
+// CHECK-NOT: heddle.launch
+// CHECK: func.func private @[[K]]
+// CHECK-SAME: heddle.family = "matmul"
+// CHECK: linalg.generic
+// CHECK: math.tanh
+// CHECK-NOT: func.func
+#mn = affine_map<(m, n) -> (m, n)>
+#n = affine_map<(m, n) -> (n)>
+func.func @equal_layers_share_a_kernel(%x: tensor<8x8xf32>, %w: tensor<8x8xf32>, %b: tensor<8xf32>,
+    %w2: tensor<8x8xf32>, %b2: tensor<8xf32>) -> tensor<8x8xf32> {
+  %z = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<8x8xf32>
+  %f = linalg.fill ins(%z : f32) outs(%e : tensor<8x8xf32>) -> tensor<8x8xf32>
+  %0 = linalg.matmul ins(%x, %w : tensor<8x8xf32>, tensor<8x8xf32>) outs(%f : tensor<8x8xf32>) -> tensor<8x8xf32>
+  %1 = linalg.generic {indexing_maps = [#mn, #n, #mn], iterator_types = ["parallel", "parallel"]}
+      ins(%0, %b : tensor<8x8xf32>, tensor<8xf32>) outs(%e : tensor<8x8xf32>) {
+  ^bb0(%p: f32, %q: f32, %o: f32):
+    %s = arith.addf %p, %q : f32
+    %t = math.tanh %s : f32
+    linalg.yield %t : f32
+  } -> tensor<8x8xf32>
+  %c = tensor.cast %1 : tensor<8x8xf32> to tensor<8x8xf32>
+  %2 = linalg.matmul ins(%c, %w2 : tensor<8x8xf32>, tensor<8x8xf32>) outs(%f : tensor<8x8xf32>) -> tensor<8x8xf32>
+  %3 = linalg.generic {indexing_maps = [#mn, #n, #mn], iterator_types = ["parallel", "parallel"]}
+      ins(%2, %b2 : tensor<8x8xf32>, tensor<8xf32>) outs(%e : tensor<8x8xf32>) {
+  ^bb0(%p: f32, %q: f32, %o: f32):
+    %s = arith.addf %p, %q : f32
+    %t = math.tanh %s : f32
+    linalg.yield %t : f32
+  } -> tensor<8x8xf32>
+  return %3 : tensor<8x8xf32>
+}
+
+// -----
+
+// A hidden value that one product alone reads never reaches memory.
+
+// CHECK-LABEL: func.func @hidden_value_stays_in_the_kernel
+// CHECK: heddle.launch @mlp_4_6_f32
+// CHECK-NOT: heddle.launch
+// CHECK: func.func private @mlp_4_6_f32
+// CHECK-SAME: heddle.family = "mlp"
+func.func @hidden_value_stays_in_the_kernel(%x: tensor<4x6xf32>, %w: tensor<6x20xf32>, %v: tensor<20x6xf32>) -> tensor<4x6xf32> {
+  %z = arith.constant 0.0 : f32
+  %eh = tensor.empty() : tensor<4x20xf32>
+  %fh = linalg.fill ins(%z : f32) outs(%eh : tensor<4x20xf32>) -> tensor<4x20xf32>
+  %h = linalg.matmul ins(%x, %w : tensor<4x6xf32>, tensor<6x20xf32>) outs(%fh : tensor<4x20xf32>) -> tensor<4x20xf32>
+  %e = tensor.empty() : tensor<4x6xf32>
+  %f = linalg.fill ins(%z : f32) outs(%e : tensor<4x6xf32>) -> tensor<4x6xf32>
+  %y = linalg.matmul ins(%h, %v : tensor<4x20xf32>, tensor<20x6xf32>) outs(%f : tensor<4x6xf32>) -> tensor<4x6xf32>
+  return %y : tensor<4x6xf32>
+}
+
+// -----
+
+// It does where something else reads it as well: two kernels.
+
+// CHECK-LABEL: func.func @hidden_value_with_two_users_is_kept
+// CHECK: %[[H:.*]] = heddle.launch @matmul_4_20_f32
+// CHECK: %[[Y:.*]] = heddle.launch @matmul_4_6_f32(%[[H]]
+// CHECK: return %[[Y]], %[[H]]
+func.func @hidden_value_with_two_users_is_kept(%x: tensor<4x6xf32>, %w: tensor<6x20xf32>, %v: tensor<20x6xf32>)
+    -> (tensor<4x6xf32>, tensor<4x20xf32>) {
+  %z = arith.constant 0.0 : f32
+  %eh = tensor.empty() : tensor<4x20xf32>
+  %fh = linalg.fill ins(%z : f32) outs(%eh : tensor<4x20xf32>) -> tensor<4x20xf32>
+  %h = linalg.matmul ins(%x, %w : tensor<4x6xf32>, tensor<6x20xf32>) outs(%fh : tensor<4x20xf32>) -> tensor<4x20xf32>
+  %e = tensor.empty() : tensor<4x6xf32>
+  %f = linalg.fill ins(%z : f32) outs(%e : tensor<4x6xf32>) -> tensor<4x6xf32>
+  %y = linalg.matmul ins(%h, %v : tensor<4x20xf32>, tensor<20x6xf32>) outs(%f : tensor<4x6xf32>) -> tensor<4x6xf32>
+  return %y, %h : tensor<4x6xf32>, tensor<4x20xf32>
+}
+
+// -----
+
+// The output of attention may take the place of its query, which has its shape.
+
+// CHECK-LABEL: func.func @attention_is_one_kernel
+// CHECK: heddle.launch @attention_1_4_1_8_f32
+// CHECK: func.func private @attention_1_4_1_8_f32
+// CHECK-SAME: heddle.in_place = array<i64: 0>
+func.func @attention_is_one_kernel(%q: tensor<1x4x1x8xf32>, %k: tensor<1x4x1x8xf32>, %v: tensor<1x4x1x8xf32>) -> tensor<1x4x1x8xf32> {
+  %o = heddle.attention %q, %k, %v : tensor<1x4x1x8xf32>, tensor<1x4x1x8xf32>, tensor<1x4x1x8xf32> -> tensor<1x4x1x8xf32>
+  return %o : tensor<1x4x1x8xf32>
+}
+
+// -----
+
+// An op without a tile builder runs alone, as loops.
+
+// CHECK-LABEL: func.func @pad_runs_as_loops
+// CHECK: heddle.launch @loops_6_f32
+// CHECK: func.func private @loops_6_f32
+// CHECK-SAME: heddle.family = "loops"
+func.func @pad_runs_as_loops(%x: tensor<4xf32>) -> tensor<6xf32> {
+  %z = arith.constant 0.0 : f32
+  %p = tensor.pad %x low[1] high[1] {
+  ^bb0(%i: index):
+    tensor.yield %z : f32
+  } : tensor<4xf32> to tensor<6xf32>
+  return %p : tensor<6xf32>
+}

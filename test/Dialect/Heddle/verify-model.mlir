@@ -1,0 +1,28 @@
+// RUN: heddle-opt %s -split-input-file -verify-diagnostics -heddle-verify-model=target=cpu
+
+func.func @plain_models_pass(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %y = math.exp %x : tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+
+// -----
+
+// Everything that is unsupported is listed at once.
+func.func @all_problems_are_listed(%x: tensor<?xf32>, %t: tensor<1xf32>) -> tensor<1xf32> {
+  // expected-error@-1 {{3 unsupported: argument 0 of 'all_problems_are_listed': expected a static shape, got tensor<?xf32>; compile one specialisation per shape}}
+  %c = arith.constant 0 : index
+  // expected-note@+1 {{unsupported: 'scf.for' is not part of a model}}
+  %r = scf.for %i = %c to %c step %c iter_args(%a = %t) -> tensor<1xf32> {
+    // expected-note@+1 {{unsupported: 'scf.yield' is not part of a model}}
+    scf.yield %a : tensor<1xf32>
+  }
+  return %r : tensor<1xf32>
+}
+
+// -----
+
+func.func @scans_have_no_cpu_kernel_yet(%a: tensor<4xf32>, %b: tensor<1x3x4xf32>) -> tensor<1x3x4xf32> {
+  // expected-error@+1 {{unsupported: 'heddle.linear_scan' has no cpu kernel yet; run it with --device=reference}}
+  %h = heddle.linear_scan %a, %b : tensor<4xf32>, tensor<1x3x4xf32> -> (tensor<1x3x4xf32>)
+  return %h : tensor<1x3x4xf32>
+}
