@@ -78,7 +78,8 @@ static Type computeType(OpBuilder &b, Type element) {
 }
 
 /// Clones the body of a generic onto vectors of `lanes` elements. Values of
-/// bf16 and f16 live as f32 and are rounded where the body rounds.
+/// bf16 and f16 live as f32 and are rounded where the body truncates, not after
+/// each operation: a sum would lose all its digits.
 SmallVector<Value>
 TileToCpu::emitBody(Block &body, ValueRange args, int64_t lanes,
                     function_ref<Value(unsigned)> indexOf) {
@@ -139,11 +140,26 @@ TileToCpu::emitBody(Block &body, ValueRange args, int64_t lanes,
           round(get(op.getOperand(0)), op.getResult(0).getType());
       continue;
     }
+    if (auto cast = dyn_cast<arith::BitcastOp>(op)) {
+      // The bits are those of the narrow type.
+      Type from = cast.getIn().getType(), to = cast.getType();
+      auto of = [&](Type t) { return VectorType::get({lanes}, t); };
+      Value v = get(cast.getIn());
+      if (storedAsF32(from))
+        v = arith::TruncFOp::create(b, loc, of(from), v);
+      v = arith::BitcastOp::create(b, loc, of(to), v);
+      if (storedAsF32(to))
+        v = arith::ExtFOp::create(b, loc, of(b.getF32Type()), v);
+      local[op.getResult(0)] = v;
+      continue;
+    }
     SmallVector<Value> operands;
     for (Value v : op.getOperands())
       operands.push_back(get(v));
     Value result;
-    if (op.getNumOperands() == 1 && op.getResult(0).getType().isF32()) {
+    Type type = op.getNumResults() == 1 ? op.getResult(0).getType() : Type();
+    if (op.getNumOperands() == 1 && type &&
+        computeType(b, type).isF32()) {
       if (isa<math::Exp2Op>(op))
         result = emitExp2(b, loc, operands[0]);
       else if (isa<math::ExpOp>(op))
@@ -158,7 +174,7 @@ TileToCpu::emitBody(Block &body, ValueRange args, int64_t lanes,
       for (unsigned side : {1u, 0u}) {
         auto product = op.getOperand(side).getDefiningOp<arith::MulFOp>();
         if (!product || product->getBlock() != &body ||
-            !product->hasOneUse() || storedAsF32(product.getType()))
+            !product->hasOneUse())
           continue;
         result = math::FmaOp::create(b, loc, get(product.getLhs()),
                                      get(product.getRhs()), operands[1 - side]);
@@ -172,12 +188,6 @@ TileToCpu::emitBody(Block &body, ValueRange args, int64_t lanes,
       state.addTypes(VectorType::get(
           {lanes}, computeType(b, op.getResult(0).getType())));
       result = b.create(state)->getResult(0);
-      Type element = op.getResult(0).getType();
-      bool exact = isa<arith::SelectOp, arith::NegFOp, math::AbsFOp,
-                       arith::MaximumFOp, arith::MinimumFOp, arith::MaxNumFOp,
-                       arith::MinNumFOp, arith::BitcastOp>(op);
-      if (storedAsF32(element) && !exact)
-        result = round(result, element);
     }
     local[op.getResult(0)] = result;
   }
