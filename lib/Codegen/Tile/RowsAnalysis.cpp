@@ -100,6 +100,8 @@ bool heddle::isRowsGeneric(linalg::GenericOp op) {
   if (element.isF64() || element.isInteger(64) || element.isIndex())
     return false;
   for (Type t : op->getOperandTypes()) {
+    if (!isa<RankedTensorType>(t))
+      return false; // a scalar operand
     Type e = cast<RankedTensorType>(t).getElementType();
     if (e.isF64() || e.isInteger(64) || e.isIndex())
       return false;
