@@ -443,6 +443,30 @@ LogicalResult Fuser::run() {
   return success();
 }
 
+/// An op over an empty iteration space leaves its initial values as they are,
+/// and a tensor without elements is a constant: no kernel has to handle either.
+static void removeEmptyLoops(func::FuncOp f) {
+  SmallVector<Operation *> ops;
+  for (Operation &op : f.getBody().front())
+    ops.push_back(&op);
+  for (Operation *op : ops) {
+    if (auto generic = dyn_cast<linalg::GenericOp>(op);
+        generic && llvm::is_contained(generic.getStaticLoopRanges(), 0))
+      generic.replaceAllUsesWith(ValueRange(generic.getDpsInits()));
+    if (op->hasTrait<OpTrait::ConstantLike>())
+      continue;
+    for (Value v : op->getResults()) {
+      auto type = dyn_cast<RankedTensorType>(v.getType());
+      if (!type || !type.hasStaticShape() || type.getNumElements() != 0)
+        continue;
+      OpBuilder b(op);
+      v.replaceAllUsesWith(arith::ConstantOp::create(
+          b, op->getLoc(),
+          DenseElementsAttr::get(type, ArrayRef<Attribute>())));
+    }
+  }
+}
+
 namespace {
 struct FuseKernels : heddle::impl::FuseKernelsPassBase<FuseKernels> {
   using FuseKernelsPassBase::FuseKernelsPassBase;
@@ -482,6 +506,7 @@ struct FuseKernels : heddle::impl::FuseKernelsPassBase<FuseKernels> {
           return signalPassFailure();
         }
       }
+      removeEmptyLoops(f);
       (void)runRegionDCE(rewriter, f->getRegions());
       if (failed(Fuser(f, symbols, byBody, target).run()))
         return signalPassFailure();
