@@ -105,6 +105,7 @@ static void addLlvmStage(OpPassManager &pm, const CpuTarget &target) {
   pm.addPass(memref::createExpandStridedMetadataPass());
   pm.addPass(createLowerAffinePass());
   pm.addPass(createExpandVectorMathPass());
+  pm.addPass(createGuardDivisionPass());
   if (!llvm::is_contained(target.features, "avx512bf16")) {
     arith::ArithExpandOpsPassOptions expand;
     expand.includeBf16 = true;
@@ -116,6 +117,7 @@ static void addLlvmStage(OpPassManager &pm, const CpuTarget &target) {
   pm.addPass(createConvertVectorToLLVMPass());
   pm.addPass(createConvertMathToLLVMPass());
   pm.addPass(createConvertMathToLibmPass());
+  pm.addPass(createConvertVectorToLLVMPass()); // what calls of libm take apart
   pm.addPass(createFinalizeMemRefToLLVMConversionPass());
   pm.addPass(createArithToLLVMConversionPass());
   pm.addPass(createConvertIndexToLLVMPass());

@@ -67,4 +67,14 @@ def ExpandVectorMathPass : Pass<"heddle-expand-vector-math"> {
   ];
 }
 
+def GuardDivisionPass : Pass<"heddle-guard-division"> {
+  let summary = "gives integer division a result where the hardware traps";
+  let description = [{
+    A quotient or remainder by zero is 0, and the lowest number divided by -1
+    wraps. The IR leaves both undefined and x86 stops the process, also in lanes
+    that only hold padding. Divisions by constants stay as they are.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
 #endif // HEDDLE_CODEGEN_PASSES_TD
