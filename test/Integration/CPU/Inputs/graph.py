@@ -78,7 +78,8 @@ class Function:
     def filled(self, shape, value, element="f32"):
         e = self.emit(shape, element, "tensor.empty() : RESULT")
         c = self.fresh((), element)
-        self.lines.append(f"  {c.name} = arith.constant {value} : {element}")
+        typed = value if element == "i1" else f"{value} : {element}"
+        self.lines.append(f"  {c.name} = arith.constant {typed}")
         return self.emit(shape, element,
                          f"linalg.fill ins({c.name} : {element}) outs({e.name} : {e.type}) -> RESULT")
 
