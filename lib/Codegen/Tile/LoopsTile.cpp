@@ -19,11 +19,16 @@
 using namespace mlir;
 using namespace heddle;
 
+/// Between buffers of any strides: kernels call no library.
+static void copy(OpBuilder &b, Location loc, Value from, Value to) {
+  linalg::CopyOp::create(b, loc, from, to);
+}
+
 /// Writes the tensor `v` into `dest`: from a buffer, a fill or a constant.
 static LogicalResult writeInto(OpBuilder &b, Location loc, Value v, Value dest) {
   if (Value from = bufferOf(v)) {
     if (from != dest)
-      memref::CopyOp::create(b, loc, from, dest);
+      copy(b, loc, from, dest);
     return success();
   }
   if (v.getDefiningOp<tensor::EmptyOp>())
@@ -122,7 +127,7 @@ LogicalResult heddle::buildLoopsKernel(func::FuncOp kernel) {
     Value from = subview(b, loc, bufferOf(slice.getSource()),
                          slice.getMixedOffsets(), slice.getMixedSizes(),
                          slice.getMixedStrides(), slice.getType().getShape());
-    memref::CopyOp::create(b, loc, from, dest);
+    copy(b, loc, from, dest);
     return success();
   }
   if (auto insert = dyn_cast<tensor::InsertSliceOp>(op)) {
