@@ -51,28 +51,63 @@ static Value layerSlice(OpBuilder &b, Location loc, Value stacked,
                                         strides);
 }
 
+/// v as a tensor whose first axis has size 1.
+static Value withLeadingAxis(OpBuilder &b, Location loc, Value v) {
+  auto type = cast<RankedTensorType>(v.getType());
+  SmallVector<int64_t> shape{1};
+  llvm::append_range(shape, type.getShape());
+  SmallVector<ReassociationIndices> groups;
+  for (int64_t d = 0; d < type.getRank(); ++d)
+    groups.push_back(d == 0 ? ReassociationIndices{0, 1}
+                            : ReassociationIndices{d + 1});
+  return tensor::ExpandShapeOp::create(
+      b, loc, RankedTensorType::get(shape, type.getElementType()), v, groups);
+}
+
 static void unrollLayers(LayerScanOp op) {
   OpBuilder b(op);
   int64_t layers =
       op.getStacked().empty()
           ? 0
           : cast<RankedTensorType>(op.getStacked()[0].getType()).getDimSize(0);
+  size_t numCarried = op.getCarried().size();
   SmallVector<Value> carried(op.getCarried());
+  // Per-layer outputs by layer, each with a leading axis of size 1.
+  SmallVector<SmallVector<Value>> stacks(
+      op.getStackedResults().size(), SmallVector<Value>(layers, Value()));
   for (int64_t i = 0; i < layers; ++i) {
     int64_t layer = op.getReverse() ? layers - 1 - i : i;
     SmallVector<Value> arguments(carried);
     for (Value stacked : op.getStacked())
       arguments.push_back(layerSlice(b, op.getLoc(), stacked, layer));
     llvm::append_range(arguments, op.getInvariant());
-    carried = cloneBody(b, op.getBody().front(), arguments);
+    SmallVector<Value> yielded =
+        cloneBody(b, op.getBody().front(), arguments);
+    for (auto [stack, v] :
+         llvm::zip(stacks, ArrayRef(yielded).drop_front(numCarried)))
+      stack[layer] = withLeadingAxis(b, op.getLoc(), v);
+    yielded.truncate(numCarried);
+    carried = std::move(yielded);
   }
-  op.replaceAllUsesWith(carried);
+  SmallVector<Value> results(carried);
+  for (auto [stack, v] : llvm::zip(stacks, op.getStackedResults())) {
+    auto type = cast<RankedTensorType>(v.getType());
+    if (layers == 0)
+      results.push_back(tensor::EmptyOp::create(
+          b, op.getLoc(), type.getShape(), type.getElementType()));
+    else
+      results.push_back(
+          tensor::ConcatOp::create(b, op.getLoc(), type, 0, stack));
+  }
+  op.replaceAllUsesWith(results);
   op.erase();
 }
 
 namespace {
 struct InlineRegions : heddle::impl::InlineRegionsPassBase<InlineRegions> {
   void runOnOperation() override {
+    if (getOperation().isExternal())
+      return;
     // Outermost first: inlining exposes nested regions, so repeat.
     bool changed = true;
     while (changed) {
