@@ -4,6 +4,7 @@
 #include "heddle/Codegen/CPU/VectorMath.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -153,6 +154,13 @@ TileToCpu::emitBody(Block &body, ValueRange args, int64_t lanes,
       local[op.getResult(0)] = v;
       continue;
     }
+    if (auto extract = dyn_cast<tensor::ExtractOp>(op)) {
+      SmallVector<Value> indices;
+      for (Value v : extract.getIndices())
+        indices.push_back(get(v));
+      local[op.getResult(0)] = gather(extract, indices, lanes);
+      continue;
+    }
     SmallVector<Value> operands;
     for (Value v : op.getOperands())
       operands.push_back(get(v));
@@ -202,6 +210,38 @@ TileToCpu::emitBody(Block &body, ValueRange args, int64_t lanes,
   return results;
 }
 
+/// An indexed load of one element per lane. Positions are clamped to the
+/// buffer: lanes that hold padding compute them too.
+Value TileToCpu::gather(tensor::ExtractOp op, ValueRange indices,
+                        int64_t lanes) {
+  auto whole = op.getTensor().getDefiningOp<bufferization::ToTensorOp>();
+  Value memory = scalar(whole.getBuffer());
+  auto type = cast<MemRefType>(memory.getType());
+  auto of = [&](Type t) { return VectorType::get({lanes}, t); };
+  Value at = broadcastScalar(idx(0), lanes);
+  SmallVector<Value> origin;
+  for (auto [extent, index] : llvm::zip(type.getShape(), indices)) {
+    Value last = broadcastScalar(idx(extent - 1), lanes);
+    Value first = broadcastScalar(idx(0), lanes);
+    Value inside = arith::MinSIOp::create(
+        b, loc, arith::MaxSIOp::create(b, loc, index, first), last);
+    at = arith::MulIOp::create(b, loc, at,
+                               broadcastScalar(idx(extent), lanes));
+    at = add(at, inside);
+    origin.push_back(idx(0));
+  }
+  Value mask = arith::ConstantOp::create(
+      b, loc, DenseElementsAttr::get(of(b.getI1Type()), true));
+  auto loaded = of(type.getElementType());
+  Value zero = arith::ConstantOp::create(b, loc, loaded, b.getZeroAttr(loaded));
+  Value v = vector::GatherOp::create(b, loc, loaded, memory, origin, at, mask,
+                                     zero);
+  Type element = op.getType();
+  if (element.isInteger(1)) // stored as bytes
+    return arith::TruncIOp::create(b, loc, of(element), v);
+  return widen(v, computeType(b, element));
+}
+
 /// base + 0, 1, 2, ... as an index vector.
 static Value iota(OpBuilder &b, Location loc, Value base, int64_t lanes) {
   auto type = VectorType::get({lanes}, b.getIndexType());
@@ -248,13 +288,21 @@ Buffer TileToCpu::outputBuffer(linalg::GenericOp op,
   return allocate(type, layout);
 }
 
+/// A read of an argument at computed positions.
+static bool isIndexedLoad(Operation *op) {
+  auto extract = dyn_cast<tensor::ExtractOp>(op);
+  return extract &&
+         extract.getTensor().getDefiningOp<bufferization::ToTensorOp>();
+}
+
 LogicalResult TileToCpu::emitGroup(ArrayRef<linalg::GenericOp> group) {
   for (linalg::GenericOp op : group) {
     if (op->getNumResults() != 1 || op.getNumLoops() > 2)
       return op->emitOpError(
           "expected one result and at most two loops in a tile program");
     for (Operation &inner : op.getRegion().front().without_terminator())
-      if (!isa<linalg::IndexOp>(inner) && !OpTrait::hasElementwiseMappableTraits(&inner) &&
+      if (!isa<linalg::IndexOp>(inner) && !isIndexedLoad(&inner) &&
+          !OpTrait::hasElementwiseMappableTraits(&inner) &&
           !inner.hasTrait<OpTrait::ConstantLike>())
         return inner.emitOpError("is not an elementwise op");
   }

@@ -426,9 +426,11 @@ LogicalResult TileToCpu::emitOp(Operation *op) {
     SmallVector<Value> indices;
     for (Value i : extract.getIndices())
       indices.push_back(scalar(i));
-    map.map(extract.getResult(),
-            memref::LoadOp::create(b, loc, scalar(whole.getBuffer()), indices)
-                .getResult());
+    Value v =
+        memref::LoadOp::create(b, loc, scalar(whole.getBuffer()), indices);
+    if (extract.getType().isInteger(1)) // stored as a byte
+      v = arith::TruncIOp::create(b, loc, extract.getType(), v);
+    map.map(extract.getResult(), v);
     return success();
   }
   if (auto forOp = dyn_cast<scf::ForOp>(op))

@@ -99,6 +99,8 @@ private:
   llvm::SmallVector<mlir::Value>
   emitBody(mlir::Block &body, mlir::ValueRange args, int64_t lanes,
            llvm::function_ref<mlir::Value(unsigned)> indexOf);
+  mlir::Value gather(mlir::tensor::ExtractOp op, mlir::ValueRange indices,
+                     int64_t lanes);
   mlir::Value broadcastScalar(mlir::Value value, int64_t lanes);
 
   // Small emission helpers.

@@ -58,6 +58,7 @@ private:
   Carried keyLoop(TileKind kind, Carried state);
   std::array<Value, 4> closedForm(const AffineTileBounds &bounds);
   Carried keyTile(Value keyTile, bool mixed, Carried state);
+  IRMapping emitUniformScoreOps();
   Value scores(Value keyOffset, Value keys, bool mixed);
   Value visible(OpBuilder &nb, Location l, Value i, Value j);
   Value maskTerm(OpBuilder &nb, Location l, MaskAttr mask, Value i, Value j);
@@ -369,6 +370,25 @@ Value AttentionBuilder::maskTerm(OpBuilder &nb, Location l, MaskAttr mask,
   return all;
 }
 
+/// Emits the ops of the score region that depend on batch and head only, such
+/// as the slope of a head read from a table, as scalars ahead of the tile.
+IRMapping AttentionBuilder::emitUniformScoreOps() {
+  IRMapping hoisted;
+  if (op.getScore().empty())
+    return hoisted;
+  Block &region = op.getScore().front();
+  hoisted.map(region.getArgument(1), batch);
+  hoisted.map(region.getArgument(2), headIndex);
+  for (Operation &inner : region.without_terminator()) {
+    bool uniform = llvm::all_of(inner.getOperands(), [&](Value v) {
+      return v.getParentRegion() != &op.getScore() || hoisted.contains(v);
+    });
+    if (uniform)
+      b.clone(inner, hoisted);
+  }
+  return hoisted;
+}
+
 /// The tile of scores; absent pairs are -inf.
 Value AttentionBuilder::scores(Value keyOffset, Value keys, bool mixed) {
   Type f32 = b.getF32Type();
@@ -434,6 +454,7 @@ Value AttentionBuilder::scores(Value keyOffset, Value keys, bool mixed) {
                      : sk;
     }
   }
+  IRMapping hoisted = emitUniformScoreOps();
   return t.elementwise(
       inputs, dims, {queryTile, keyTileSize}, f32,
       [&](OpBuilder &nb, ValueRange args) -> Value {
@@ -461,8 +482,14 @@ Value AttentionBuilder::scores(Value keyOffset, Value keys, bool mixed) {
                            position(1, keyOffset, nb.getIndexType())};
           for (auto [arg, value] : llvm::zip(region.getArguments(), given))
             mapping.map(arg, value);
-          for (Operation &inner : region.without_terminator())
-            nb.clone(inner, mapping);
+          for (Operation &inner : region.without_terminator()) {
+            if (!hoisted.contains(inner.getResult(0))) {
+              nb.clone(inner, mapping);
+              continue;
+            }
+            for (Value v : inner.getResults())
+              mapping.map(v, hoisted.lookup(v));
+          }
           x = mapping.lookupOrDefault(region.getTerminator()->getOperand(0));
         }
         if (bias) {
