@@ -467,6 +467,20 @@ static void removeEmptyLoops(func::FuncOp f) {
   }
 }
 
+/// Kernels and buffers hold tensors: a scalar between ops has no place.
+static LogicalResult refuseScalars(func::FuncOp f) {
+  for (Operation &op : f.getBody().front()) {
+    if (op.hasTrait<OpTrait::ConstantLike>())
+      continue;
+    for (Type t : op.getResultTypes())
+      if (!isa<RankedTensorType>(t))
+        return op.emitOpError("expected a tensor result outside of regions, "
+                              "got ")
+               << t << "; keep the value in a tensor of rank 0";
+  }
+  return success();
+}
+
 namespace {
 struct FuseKernels : heddle::impl::FuseKernelsPassBase<FuseKernels> {
   using FuseKernelsPassBase::FuseKernelsPassBase;
@@ -508,7 +522,8 @@ struct FuseKernels : heddle::impl::FuseKernelsPassBase<FuseKernels> {
       }
       removeEmptyLoops(f);
       (void)runRegionDCE(rewriter, f->getRegions());
-      if (failed(Fuser(f, symbols, byBody, target).run()))
+      if (failed(refuseScalars(f)) ||
+          failed(Fuser(f, symbols, byBody, target).run()))
         return signalPassFailure();
     }
   }
