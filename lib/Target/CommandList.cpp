@@ -74,6 +74,13 @@ int64_t countFlops(func::FuncOp kernel) {
   return flops;
 }
 
+/// Bytes of a buffer; an index takes 64 bits.
+int64_t bufferBytes(MemRefType type) {
+  Type element = type.getElementType();
+  int64_t bits = element.isIndex() ? 64 : element.getIntOrFloatBitWidth();
+  return type.getNumElements() * llvm::divideCeil(bits, 8);
+}
+
 /// Follows a view back to the entry function's argument.
 LogicalResult resolve(Value v, unsigned numArgs, unsigned numResults,
                       BufferRef &ref) {
@@ -87,8 +94,7 @@ LogicalResult resolve(Value v, unsigned numArgs, unsigned numResults,
   auto type = cast<MemRefType>(v.getType());
   unsigned n = base.getArgNumber();
   ref.offset = *shift;
-  ref.size = type.getNumElements() *
-             llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+  ref.size = bufferBytes(type);
   if (n < numArgs) {
     ref.space = Space::Argument;
     ref.index = n;
@@ -206,9 +212,7 @@ LogicalResult heddle::writeCommands(func::FuncOp entry,
       info.family = kernel->getAttrOfType<StringAttr>(kKernelFamily).str();
       info.flops = countFlops(kernel);
       for (Type t : kernel.getArgumentTypes()) {
-        auto m = cast<MemRefType>(t);
-        info.minBytes += m.getNumElements() *
-                         llvm::divideCeil(m.getElementTypeBitWidth(), 8);
+        info.minBytes += bufferBytes(cast<MemRefType>(t));
       }
       function.kernels.push_back(info);
     }

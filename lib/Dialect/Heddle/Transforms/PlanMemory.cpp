@@ -10,6 +10,7 @@
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/DialectResourceBlobManager.h"
 #include "mlir/IR/SymbolTable.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/Support/MathExtras.h"
@@ -93,6 +94,22 @@ static int64_t sliceOffset(tensor::ExtractSliceOp op) {
   return offset * byteSize(type) / std::max<int64_t>(1, type.getNumElements());
 }
 
+/// The elements of a constant tensor; null where they have another form.
+static DenseElementsAttr denseElements(Attribute value) {
+  auto resource = dyn_cast<DenseResourceElementsAttr>(value);
+  if (!resource)
+    return dyn_cast<DenseElementsAttr>(value);
+  ArrayRef<char> bytes = resource.getRawHandle().getBlob()
+                             ? resource.getRawHandle().getBlob()->getData()
+                             : ArrayRef<char>();
+  // Resources hold a byte per i1 element, dense attributes a bit.
+  bool isSplat = false;
+  if (resource.getElementType().isInteger(1) ||
+      !DenseElementsAttr::isValidRawBuffer(resource.getType(), bytes, isSplat))
+    return {};
+  return DenseElementsAttr::getFromRawBuffer(resource.getType(), bytes);
+}
+
 LogicalResult Planner::locate() {
   for (BlockArgument arg : function.getArguments())
     locations[arg] = {Location::Argument,
@@ -107,9 +124,12 @@ LogicalResult Planner::locate() {
                          static_cast<int64_t>(items.size()), false});
       }
     } else if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
-      auto dense = dyn_cast<DenseElementsAttr>(constant.getValue());
-      if (!dense)
+      if (!isa<TensorType>(constant.getType()))
         continue;
+      DenseElementsAttr dense = denseElements(constant.getValue());
+      if (!dense)
+        return constant.emitOpError("expected a dense constant, got ")
+               << constant.getValue() << "; write it out as dense<...>";
       locations[constant] = {Location::Constant,
                              static_cast<int64_t>(constants.size()), 0};
       constants.push_back(dense);

@@ -1,0 +1,80 @@
+// What the CPU compiler does not take gives one error that says what to do.
+
+// RUN: %check %s %t
+
+// ERROR: expected a tensor result outside of regions, got 'f32'; keep the value in a tensor of rank 0
+func.func @scalars_between_ops(%x: tensor<f32>, %y: tensor<4x5xf32>) -> tensor<4x5xf32> {
+  %e = tensor.extract %x[] : tensor<f32>
+  %s = tensor.splat %e : tensor<4x5xf32>
+  %z = arith.addf %s, %y : tensor<4x5xf32>
+  return %z : tensor<4x5xf32>
+}
+
+// ERROR: 'tensor.generate' op has no kernel on the CPU yet; run it with --device=reference
+func.func @generate() -> tensor<4x5xf32> {
+  %g = tensor.generate {
+  ^bb0(%i: index, %j: index):
+    %a = arith.index_cast %i : index to i32
+    %b = arith.sitofp %a : i32 to f32
+    tensor.yield %b : f32
+  } : tensor<4x5xf32>
+  return %g : tensor<4x5xf32>
+}
+
+// ERROR: expected a static shape, got tensor<?x4xf32>; compile one specialisation per shape
+func.func @dynamic_shape(%x: tensor<?x4xf32>) -> tensor<?x4xf32> {
+  return %x : tensor<?x4xf32>
+}
+
+// ERROR: 'heddle.linear_scan' has no cpu kernel yet; run it with --device=reference
+func.func @scan(%a: tensor<2x5x3xf32>, %b: tensor<2x5x3xf32>) -> tensor<2x5x3xf32> {
+  %h = heddle.linear_scan %a, %b : tensor<2x5x3xf32>, tensor<2x5x3xf32> -> (tensor<2x5x3xf32>)
+  return %h : tensor<2x5x3xf32>
+}
+
+// ERROR: expected pairs of real tensors for complex values
+func.func @complex(%x: tensor<4xcomplex<f32>>) -> tensor<4xcomplex<f32>> {
+  return %x : tensor<4xcomplex<f32>>
+}
+
+// ERROR: 'scf.for' is not part of a model
+func.func @control_flow(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %r = scf.for %i = %c0 to %c4 step %c1 iter_args(%a = %x) -> tensor<4xf32> {
+    %b = math.exp %a : tensor<4xf32>
+    scf.yield %b : tensor<4xf32>
+  }
+  return %r : tensor<4xf32>
+}
+
+// ERROR: constant padding value
+func.func @pad_by_a_value(%x: tensor<4xf32>) -> tensor<6xf32> {
+  %y = tensor.pad %x low[1] high[1] {
+  ^bb0(%i: index):
+    %a = arith.index_cast %i : index to i32
+    %b = arith.sitofp %a : i32 to f32
+    tensor.yield %b : f32
+  } : tensor<4xf32> to tensor<6xf32>
+  return %y : tensor<6xf32>
+}
+
+// ERROR: 'heddle.gather' has no cpu kernel yet
+func.func @gather(%t: tensor<10x4xf32>, %i: tensor<3xi32>) -> tensor<3x4xf32> {
+  %y = heddle.gather %t[%i] : tensor<10x4xf32>, tensor<3xi32> -> tensor<3x4xf32>
+  return %y : tensor<3x4xf32>
+}
+
+// ERROR: i4
+func.func @narrow_integers(%x: tensor<4xi4>) -> tensor<4xi4> {
+  %y = arith.addi %x, %x : tensor<4xi4>
+  return %y : tensor<4xi4>
+}
+
+// ERROR: expected a dense constant, got sparse
+func.func @sparse_constant(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %c = arith.constant sparse<[[1]], [2.0]> : tensor<4xf32>
+  %y = arith.addf %x, %c : tensor<4xf32>
+  return %y : tensor<4xf32>
+}
