@@ -37,7 +37,12 @@ std::string typeOf(const Shape &shape) {
 /// do, too.
 class Writer {
 public:
-  explicit Writer(uint64_t seed) : random(seed) {}
+  explicit Writer(uint64_t seed) : random(seed) {
+    static const int64_t known[] = {1, 3, 8, 33, 40};
+    // Few sizes make many values that could share a buffer.
+    for (int i = 1 + draw(3); i > 0; --i)
+      sizes.push_back(known[draw(5)]);
+  }
 
   std::string write() {
     int numArguments = 2 + draw(3);
@@ -70,10 +75,7 @@ private:
   };
 
   int draw(int n) { return static_cast<int>(random() % n); }
-  int64_t drawSize() {
-    static const int64_t sizes[] = {1, 3, 8, 33, 40};
-    return sizes[draw(5)];
-  }
+  int64_t drawSize() { return sizes[draw(sizes.size())]; }
   Shape drawShape() {
     Shape shape(1 + draw(3));
     for (int64_t &d : shape)
@@ -310,6 +312,7 @@ private:
   }
 
   std::mt19937_64 random;
+  std::vector<int64_t> sizes;
   std::vector<Value> values;
   std::string body;
   int count = 0;
