@@ -27,3 +27,25 @@ func.func @layers_are_unrolled_over_slices(%x: tensor<4xf32>, %w: tensor<2x4xf32
   }
   return %y : tensor<4xf32>
 }
+
+// Outputs of the layers stand by layer, whatever the direction.
+// CHECK-LABEL: func.func @outputs_of_layers_are_stacked
+// CHECK: %[[W1:.*]] = tensor.extract_slice %arg1[1, 0]
+// CHECK: %[[H1:.*]] = arith.addf %arg0, %[[W1]]
+// CHECK: %[[E1:.*]] = tensor.expand_shape %[[H1]] {{\[}}[0, 1]]
+// CHECK: %[[W0:.*]] = tensor.extract_slice %arg1[0, 0]
+// CHECK: %[[H0:.*]] = arith.addf %[[H1]], %[[W0]]
+// CHECK: %[[E0:.*]] = tensor.expand_shape %[[H0]]
+// CHECK: %[[S:.*]] = tensor.concat dim(0) %[[E0]], %[[E1]]
+// CHECK: return %[[H0]], %[[S]]
+func.func @outputs_of_layers_are_stacked(%x: tensor<4xf32>, %w: tensor<2x4xf32>) -> (tensor<4xf32>, tensor<2x4xf32>) {
+  %y:2 = heddle.layer_scan carried(%h = %x) stacked(%l = %w) reverse : (tensor<4xf32>, tensor<2x4xf32>) -> (tensor<4xf32>, tensor<2x4xf32>) {
+    %s = arith.addf %h, %l : tensor<4xf32>
+    heddle.yield %s, %s : tensor<4xf32>, tensor<4xf32>
+  }
+  return %y#0, %y#1 : tensor<4xf32>, tensor<2x4xf32>
+}
+
+// A function without a body has nothing to inline.
+// CHECK: func.func private @external
+func.func private @external(tensor<4xf32>) -> tensor<4xf32>
