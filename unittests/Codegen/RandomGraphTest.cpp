@@ -54,8 +54,8 @@ public:
       addOp();
     std::string signature, types, returned;
     for (const Value &v : arguments)
-      signature += (signature.empty() ? "" : ", ") + v.name + ": " +
-                   typeOf(v.shape);
+      signature +=
+          (signature.empty() ? "" : ", ") + v.name + ": " + typeOf(v.shape);
     // The last value and a few others, some of them twice.
     std::vector<Value> results{values.back()};
     for (int i = draw(4); i > 0; --i)
@@ -105,8 +105,8 @@ private:
 
   std::string filled(const Shape &shape, const std::string &value) {
     std::string id = std::to_string(++count), type = typeOf(shape);
-    body += "  %c" + id + " = arith.constant dense<" + value + "> : " + type +
-            "\n";
+    body +=
+        "  %c" + id + " = arith.constant dense<" + value + "> : " + type + "\n";
     return "%c" + id;
   }
 
@@ -206,8 +206,7 @@ private:
     Shape shape = x.shape;
     shape.erase(shape.begin() + axis);
     Value y = fresh(shape);
-    generic(m, std::string(1, m[axis]), {x}, {m}, y, keep,
-            filled(shape, "0.0"),
+    generic(m, std::string(1, m[axis]), {x}, {m}, y, keep, filled(shape, "0.0"),
             "    %s = arith.constant " +
                 std::to_string(1.0 / static_cast<double>(x.shape[axis])) +
                 " : f32\n    %p = arith.mulf %x0, %s : f32\n"
@@ -246,8 +245,9 @@ private:
               "    %s = arith.constant " +
                   std::to_string(1.0 / std::sqrt(static_cast<double>(k))) +
                   " : f32\n    %y = arith.mulf %x0, %s : f32\n");
-      generic(rows + "nk", "k", {x, scaled}, {rows + "k", transposed ? "nk" : "kn"},
-              y, rows + "n", filled(shape, "0.0"),
+      generic(rows + "nk", "k", {x, scaled},
+              {rows + "k", transposed ? "nk" : "kn"}, y, rows + "n",
+              filled(shape, "0.0"),
               "    %p = arith.mulf %x0, %x1 : f32\n"
               "    %y = arith.addf %acc, %p : f32\n");
       std::string m = letters(shape.size());
@@ -277,8 +277,8 @@ private:
     Shape shape{3, x.shape[0] / 3};
     Value y = fresh(shape);
     body += "  " + y.name + " = tensor.expand_shape " + x.name +
-            " [[0, 1]] output_shape [3, " + std::to_string(shape[1]) + "] : " +
-            typeOf(x.shape) + " into " + typeOf(shape) + "\n";
+            " [[0, 1]] output_shape [3, " + std::to_string(shape[1]) +
+            "] : " + typeOf(x.shape) + " into " + typeOf(shape) + "\n";
     values.push_back(y);
   }
 
@@ -333,8 +333,7 @@ void runGraph(mlir::MLIRContext &context, uint64_t seed) {
   options.threads = 2;
   options.poison = true;
   std::unique_ptr<CpuExecutable> executable;
-  Status status =
-      CpuExecutable::load(function, program, options, executable);
+  Status status = CpuExecutable::load(function, program, options, executable);
   ASSERT_TRUE(status.ok()) << status.message;
 
   std::vector<HostTensor> inputs, results;

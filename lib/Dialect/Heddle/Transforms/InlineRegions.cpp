@@ -73,16 +73,15 @@ static void unrollLayers(LayerScanOp op) {
   size_t numCarried = op.getCarried().size();
   SmallVector<Value> carried(op.getCarried());
   // Per-layer outputs by layer, each with a leading axis of size 1.
-  SmallVector<SmallVector<Value>> stacks(
-      op.getStackedResults().size(), SmallVector<Value>(layers, Value()));
+  SmallVector<SmallVector<Value>> stacks(op.getStackedResults().size(),
+                                         SmallVector<Value>(layers, Value()));
   for (int64_t i = 0; i < layers; ++i) {
     int64_t layer = op.getReverse() ? layers - 1 - i : i;
     SmallVector<Value> arguments(carried);
     for (Value stacked : op.getStacked())
       arguments.push_back(layerSlice(b, op.getLoc(), stacked, layer));
     llvm::append_range(arguments, op.getInvariant());
-    SmallVector<Value> yielded =
-        cloneBody(b, op.getBody().front(), arguments);
+    SmallVector<Value> yielded = cloneBody(b, op.getBody().front(), arguments);
     for (auto [stack, v] :
          llvm::zip(stacks, ArrayRef(yielded).drop_front(numCarried)))
       stack[layer] = withLeadingAxis(b, op.getLoc(), v);
@@ -93,8 +92,8 @@ static void unrollLayers(LayerScanOp op) {
   for (auto [stack, v] : llvm::zip(stacks, op.getStackedResults())) {
     auto type = cast<RankedTensorType>(v.getType());
     if (layers == 0)
-      results.push_back(tensor::EmptyOp::create(
-          b, op.getLoc(), type.getShape(), type.getElementType()));
+      results.push_back(tensor::EmptyOp::create(b, op.getLoc(), type.getShape(),
+                                                type.getElementType()));
     else
       results.push_back(
           tensor::ConcatOp::create(b, op.getLoc(), type, 0, stack));
