@@ -79,54 +79,41 @@ static void addPlanStage(OpPassManager &pm) {
   pm.addPass(createVerifyKernelsPass());
 }
 
-/// Contract T: kernels are tile programs.
+/// Contract T: kernels are tile programs, each in a module of its own: from here
+/// on they are compiled side by side.
 static void addTileStage(OpPassManager &pm, const CpuTarget &target,
                          int64_t threads) {
   BuildTilesPassOptions options;
   options.lanes = target.panelLanes;
   options.threads = threads;
-  pm.addPass(createBuildTilesPass(options));
-  pm.addPass(createCSEPass());
-  pm.addPass(createVerifyTilesPass());
+  pm.addPass(createIsolateKernelsPass());
+  OpPassManager &kernel = pm.nest<ModuleOp>();
+  kernel.addPass(createBuildTilesPass(options));
+  kernel.addPass(createCSEPass());
+  kernel.addPass(createVerifyTilesPass());
 }
 
 /// Vector loops on scratch memory.
 static void addCpuStage(OpPassManager &pm, const std::string &cpu) {
   ConvertTileToCpuPassOptions options;
   options.cpu = cpu;
-  pm.addPass(createConvertTileToCpuPass(options));
-  pm.addPass(createConvertLinalgToLoopsPass());
-  pm.addPass(createCanonicalizerPass());
-  pm.addPass(createCSEPass());
+  OpPassManager &kernel = pm.nest<ModuleOp>();
+  kernel.addPass(createConvertTileToCpuPass(options));
+  kernel.addPass(createCanonicalizerPass());
+  kernel.addPass(createCSEPass());
 }
 
 /// The LLVM dialect, with the runtime's calling convention.
 static void addLlvmStage(OpPassManager &pm, const CpuTarget &target) {
-  pm.addPass(memref::createExpandStridedMetadataPass());
-  pm.addPass(createLowerAffinePass());
-  pm.addPass(createExpandVectorMathPass());
-  pm.addPass(createGuardDivisionPass());
-  if (!llvm::is_contained(target.features, "avx512bf16")) {
-    arith::ArithExpandOpsPassOptions expand;
-    expand.includeBf16 = true;
-    pm.addPass(arith::createArithExpandOpsPass(expand));
-  } else {
-    pm.addPass(arith::createArithExpandOpsPass());
-  }
-  pm.addPass(createSCFToControlFlowPass());
-  pm.addPass(createConvertVectorToLLVMPass());
-  pm.addPass(createConvertMathToLLVMPass());
-  pm.addPass(createConvertMathToLibmPass());
-  pm.addPass(createConvertVectorToLLVMPass()); // what calls of libm take apart
-  pm.addPass(createFinalizeMemRefToLLVMConversionPass());
-  pm.addPass(createArithToLLVMConversionPass());
-  pm.addPass(createConvertIndexToLLVMPass());
-  pm.addPass(createConvertControlFlowToLLVMPass());
-  ConvertFuncToLLVMPassOptions func;
-  func.useBarePtrCallConv = true;
-  pm.addPass(createConvertFuncToLLVMPass(func));
-  pm.addPass(createReconcileUnrealizedCastsPass());
-  pm.addPass(createAddKernelEntriesPass());
+  OpPassManager &kernel = pm.nest<ModuleOp>();
+  kernel.addPass(createExpandVectorMathPass());
+  kernel.addPass(createGuardDivisionPass());
+  arith::ArithExpandOpsPassOptions expand;
+  expand.includeBf16 = !llvm::is_contained(target.features, "avx512bf16");
+  kernel.addPass(arith::createArithExpandOpsPass(expand));
+  kernel.addPass(createLowerMemoryPass());
+  kernel.addPass(createSCFToControlFlowPass());
+  kernel.addPass(createConvertCpuToLLVMPass());
 }
 
 //===----------------------------------------------------------------------===//
@@ -160,6 +147,8 @@ static LogicalResult selectEntry(ModuleOp module, StringRef entry) {
 static void describeKernels(ModuleOp module, Function &function) {
   for (KernelInfo &info : function.kernels) {
     Operation *f = SymbolTable::lookupSymbolIn(module, info.name);
+    if (auto own = dyn_cast_or_null<ModuleOp>(f)) // isolated
+      f = SymbolTable::lookupSymbolIn(own, info.name);
     if (!f)
       continue;
     if (auto n = f->getAttrOfType<IntegerAttr>("heddle.num_blocks"))
@@ -189,12 +178,15 @@ LogicalResult heddle::compileModule(ModuleOp module,
   int64_t threads = cpuThreads();
   auto upTo = [&](Stage stage) { return options.compileTo >= stage; };
   std::string source;
-  if (options.keepSource) {
+  if (options.keepSource && options.entry.empty() && !options.source.empty()) {
+    source = options.source;
+  } else if (options.keepSource) {
     llvm::raw_string_ostream os(source);
     module->print(os, OpPrintingFlags().enableDebugInfo(false));
   }
 
   PassManager front(module.getContext());
+  front.enableVerifier(options.verifyEach);
   if (options.configure)
     options.configure(front);
   addModelStage(front);
@@ -224,6 +216,7 @@ LogicalResult heddle::compileModule(ModuleOp module,
   }
 
   PassManager back(module.getContext());
+  back.enableVerifier(options.verifyEach);
   if (options.configure)
     options.configure(back);
   addTileStage(back, target, threads);

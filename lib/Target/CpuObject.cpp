@@ -3,8 +3,6 @@
 #include "heddle/Target/CpuObject.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/IR/Builders.h"
-#include "mlir/IR/SymbolTable.h"
 #include "mlir/IR/Threading.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
@@ -12,6 +10,7 @@
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
+#include "llvm/Linker/Linker.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/SmallVectorMemoryBuffer.h"
@@ -45,12 +44,11 @@ createMachine(const CpuTarget &target, std::string &error) {
       llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
 }
 
-/// The loops are written as they should run, so a short pipeline does: inline
-/// the kernel into its entry, clean up, and hoist what is invariant. A third of
-/// the time of LLVM's default at the same speed of the kernels (2026-11-30).
+/// The loops are written as they should run, so a short pipeline does: clean up
+/// and hoist what is invariant. A third of the time of LLVM's default at the
+/// same speed of the kernels (2026-11-30).
 constexpr llvm::StringLiteral kPipeline =
-    "cgscc(inline),globaldce,"
-    "function(sroa,early-cse,simplifycfg,instcombine,loop-simplify,lcssa,"
+    "function(early-cse,simplifycfg,instcombine,loop-simplify,lcssa,"
     "loop-mssa(loop-rotate,licm),early-cse,instcombine,simplifycfg)";
 
 static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
@@ -69,25 +67,23 @@ static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
   passes.run(module, mam);
 }
 
-LogicalResult heddle::emitCpu(ModuleOp module, const CpuTarget &target,
-                              CpuOutput output, std::vector<uint8_t> &bytes) {
-  std::string error;
-  std::unique_ptr<llvm::TargetMachine> machine = createMachine(target, error);
-  if (!machine)
-    return module.emitError("cannot create an x86-64 code generator: ")
-           << error;
-  registerBuiltinDialectTranslation(*module.getContext());
-  registerLLVMDialectTranslation(*module.getContext());
-  llvm::LLVMContext context;
+/// One kernel's LLVM IR, optimised.
+static std::unique_ptr<llvm::Module> translate(ModuleOp module,
+                                               const CpuTarget &target,
+                                               llvm::TargetMachine &machine,
+                                               llvm::LLVMContext &context) {
   std::unique_ptr<llvm::Module> llvmModule =
-      translateModuleToLLVMIR(module, context, "heddle");
-  if (!llvmModule)
-    return module.emitError("cannot translate the kernels to LLVM IR");
-  llvmModule->setTargetTriple(machine->getTargetTriple());
-  llvmModule->setDataLayout(machine->createDataLayout());
+      translateModuleToLLVMIR(module, context, "heddle",
+                              /*disableVerification=*/true);
+  if (!llvmModule) {
+    module.emitError("cannot translate the kernels to LLVM IR");
+    return nullptr;
+  }
+  llvmModule->setTargetTriple(machine.getTargetTriple());
+  llvmModule->setDataLayout(machine.createDataLayout());
   llvmModule->setPICLevel(llvm::PICLevel::BigPIC);
   std::string width = std::to_string(target.vectorLanes * 32);
-  std::string features = machine->getTargetFeatureString().str();
+  std::string features = machine.getTargetFeatureString().str();
   for (llvm::Function &f : *llvmModule) {
     if (f.isDeclaration())
       continue;
@@ -98,7 +94,33 @@ LogicalResult heddle::emitCpu(ModuleOp module, const CpuTarget &target,
     f.addFnAttr("min-legal-vector-width", width);
     f.addFnAttr(llvm::Attribute::NoUnwind);
   }
-  optimize(*llvmModule, *machine);
+  optimize(*llvmModule, machine);
+  return llvmModule;
+}
+
+LogicalResult heddle::emitCpu(ModuleOp module, const CpuTarget &target,
+                              CpuOutput output, std::vector<uint8_t> &bytes) {
+  std::string error;
+  std::unique_ptr<llvm::TargetMachine> machine = createMachine(target, error);
+  if (!machine)
+    return module.emitError("cannot create an x86-64 code generator: ")
+           << error;
+  registerBuiltinDialectTranslation(*module.getContext());
+  registerLLVMDialectTranslation(*module.getContext());
+  llvm::LLVMContext context;
+  SmallVector<ModuleOp> kernels(module.getOps<ModuleOp>());
+  if (kernels.empty())
+    kernels.push_back(module);
+  std::unique_ptr<llvm::Module> llvmModule;
+  for (ModuleOp kernel : kernels) {
+    auto part = translate(kernel, target, *machine, context);
+    if (!part)
+      return failure();
+    if (!llvmModule)
+      llvmModule = std::move(part);
+    else if (llvm::Linker::linkModules(*llvmModule, std::move(part)))
+      return kernel.emitError("cannot be linked with the other kernels");
+  }
 
   llvm::SmallVector<char, 0> buffer;
   llvm::raw_svector_ostream os(buffer);
@@ -109,35 +131,13 @@ LogicalResult heddle::emitCpu(ModuleOp module, const CpuTarget &target,
     auto kind = output == CpuOutput::Assembly
                     ? llvm::CodeGenFileType::AssemblyFile
                     : llvm::CodeGenFileType::ObjectFile;
-    if (machine->addPassesToEmitFile(passes, os, nullptr, kind))
+    if (machine->addPassesToEmitFile(passes, os, nullptr, kind,
+                                     /*DisableVerify=*/true))
       return module.emitError("LLVM cannot emit this kind of file");
     passes.run(*llvmModule);
   }
   bytes.assign(buffer.begin(), buffer.end());
   return success();
-}
-
-/// A module with `entry` and everything it refers to.
-static OwningOpRef<ModuleOp> extractKernel(ModuleOp module,
-                                           LLVM::LLVMFuncOp entry,
-                                           SymbolTable &symbols) {
-  OwningOpRef<ModuleOp> part = ModuleOp::create(entry.getLoc());
-  part->getOperation()->setAttrs(module->getAttrDictionary());
-  OpBuilder b = OpBuilder::atBlockEnd(part->getBody());
-  llvm::SetVector<Operation *> needed;
-  needed.insert(entry);
-  for (size_t i = 0; i < needed.size(); ++i) {
-    Operation *op = needed[i];
-    if (std::optional<SymbolTable::UseRange> uses =
-            SymbolTable::getSymbolUses(op))
-      for (SymbolTable::SymbolUse use : *uses)
-        if (Operation *other = symbols.lookup(
-                use.getSymbolRef().getRootReference()))
-          needed.insert(other);
-  }
-  for (Operation *op : needed)
-    b.clone(*op);
-  return part;
 }
 
 LogicalResult
@@ -146,26 +146,19 @@ heddle::emitCpuObjects(ModuleOp module, const CpuTarget &target,
   MLIRContext *context = module.getContext();
   registerBuiltinDialectTranslation(*context);
   registerLLVMDialectTranslation(*context);
-  SymbolTable symbols(module);
-  struct Part {
-    OwningOpRef<ModuleOp> module;
-    std::vector<uint8_t> *output;
-    int64_t numOps = 0;
-  };
-  std::vector<Part> parts;
-  for (auto f : module.getOps<LLVM::LLVMFuncOp>()) {
-    if (f.isExternal() || f.getLinkage() == LLVM::Linkage::Internal)
-      continue;
-    Part part{extractKernel(module, f, symbols), &objects[f.getName()]};
-    part.module->walk([&](Operation *) { ++part.numOps; });
-    parts.push_back(std::move(part));
-  }
+  SmallVector<ModuleOp> kernels(module.getOps<ModuleOp>());
   // The largest first, so that no thread is left alone with it at the end.
-  llvm::stable_sort(parts, [](const Part &x, const Part &y) {
-    return x.numOps > y.numOps;
-  });
-  return failableParallelForEachN(context, 0, parts.size(), [&](size_t i) {
-    return emitCpu(*parts[i].module, target, CpuOutput::Object,
-                   *parts[i].output);
+  SmallVector<std::pair<int64_t, size_t>> order; // (- number of ops, index)
+  SmallVector<std::vector<uint8_t> *> outputs;
+  for (auto [i, kernel] : llvm::enumerate(kernels)) {
+    int64_t numOps = 0;
+    kernel.walk([&](Operation *) { ++numOps; });
+    order.push_back({-numOps, i});
+    outputs.push_back(&objects[*kernel.getName()]);
+  }
+  llvm::sort(order);
+  return failableParallelForEachN(context, 0, order.size(), [&](size_t i) {
+    size_t k = order[i].second;
+    return emitCpu(kernels[k], target, CpuOutput::Object, *outputs[k]);
   });
 }

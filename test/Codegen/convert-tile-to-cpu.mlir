@@ -1,4 +1,4 @@
-// RUN: heddle-compile %s --compile-to=tile --cpu=x86-64-v4 | heddle-opt -convert-tile-to-cpu=cpu=x86-64-v4 | FileCheck %s
+// RUN: heddle-compile %s --compile-to=tile --cpu=x86-64-v4 | heddle-opt --pass-pipeline='builtin.module(builtin.module(convert-tile-to-cpu{cpu=x86-64-v4}))' | FileCheck %s
 // RUN: not heddle-opt %s -convert-tile-to-cpu=cpu=z80 2>&1 | FileCheck %s --check-prefix=CPU
 
 // The grid becomes a block number; the kernel says how many there are and what

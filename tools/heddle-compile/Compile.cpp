@@ -5,6 +5,7 @@
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
+#include "mlir/Bytecode/BytecodeReader.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Support/FileUtilities.h"
@@ -96,6 +97,10 @@ static bool compileModel(const Options &options, const std::string &input,
     return false;
 
   CompileOptions compile = options.compile;
+  const llvm::MemoryBuffer &content =
+      *sources.getMemoryBuffer(sources.getMainFileID());
+  if (!isBytecode(content))
+    compile.source = content.getBuffer().str();
   bool configured = true;
   compile.configure = [&](PassManager &pm) {
     configured &= succeeded(applyPassManagerCLOptions(pm));

@@ -63,6 +63,9 @@ struct Flags {
       cl::desc("workers that the report's memory figures are for; default: the "
                "cores of this process"),
       cl::value_desc("n"), cl::cat(category)};
+  cl::opt<bool> verifyEach{"verify-each",
+                           cl::desc("check the IR after every pass"),
+                           cl::cat(category)};
   cl::opt<bool> listTargets{"list-targets", cl::desc("list the targets"),
                             cl::cat(category)};
 };
@@ -73,7 +76,7 @@ void releaseNames() {
   llvm::SmallVector<cl::Option *> taken;
   for (llvm::StringRef name :
        {"o", "output", "target", "cpu", "emit", "compile-to", "entry", "report",
-        "threads", "list-targets"})
+        "threads", "verify-each", "list-targets"})
     if (cl::Option *option = registered.lookup(name))
       taken.push_back(option);
   for (cl::Option *option : taken)
@@ -182,6 +185,7 @@ static Status readEmit(Options &options) {
 
 static Status readOptions(Options &options) {
   const Flags &own = flags();
+  options.compile.verifyEach = own.verifyEach;
   options.listTargets = own.listTargets;
   if (options.listTargets)
     return {};

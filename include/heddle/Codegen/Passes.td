@@ -32,25 +32,46 @@ def ConvertTileToCpuPass : Pass<"convert-tile-to-cpu", "::mlir::ModuleOp"> {
   let summary = "lowers tile programs to vector loops of a CPU";
   let description = [{
     Kernels become functions of their buffers, a block number and a scratch
-    buffer; entry functions, whose commands run elsewhere, are dropped.
+    buffer.
   }];
   let options = [
     Option<"cpu", "cpu", "std::string", "\"native\"",
            "native, x86-64-v3 or x86-64-v4">
   ];
   let dependentDialects = [
-    "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::func::FuncDialect",
     "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
     "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"
   ];
 }
 
-def AddKernelEntriesPass : Pass<"heddle-add-kernel-entries", "::mlir::ModuleOp"> {
-  let summary = "gives each CPU kernel the runtime's calling convention";
+def IsolateKernelsPass : Pass<"heddle-isolate-kernels", "::mlir::ModuleOp"> {
+  let summary = "moves each kernel into a module of its own";
   let description = [{
-    Wraps `llvm.func @k(ptr..., i64, ptr)` in
-    `void k(void *const *args, int64_t block, void *scratch)` and makes the
-    wrapped function internal.
+    What follows is compiled one kernel at a time, on all cores. Entry functions,
+    whose commands run elsewhere, are dropped.
+  }];
+}
+
+def LowerMemoryPass : Pass<"heddle-lower-memory", "::mlir::ModuleOp"> {
+  let summary = "turns the buffers of CPU kernels into pointers";
+  let description = [{
+    Loads, stores, views and constant tables become accesses of the LLVM dialect
+    at shared base pointers, and a kernel `@k(buffers..., block, scratch)` gets
+    the runtime's calling convention:
+    `void k(void *const *args, int64_t block, void *scratch)`.
+  }];
+  let dependentDialects = [
+    "::mlir::LLVM::LLVMDialect", "::mlir::arith::ArithDialect"
+  ];
+}
+
+def ConvertCpuToLLVMPass : Pass<"convert-cpu-to-llvm", "::mlir::ModuleOp"> {
+  let summary = "converts the vector code of CPU kernels to the LLVM dialect";
+  let description = [{
+    Upstream's conversions of func, cf, arith, math, index, affine and vector in
+    one walk. Expects heddle-lower-memory before it.
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
 }

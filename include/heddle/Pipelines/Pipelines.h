@@ -26,8 +26,9 @@ struct CompileOptions {
   std::string cpu = "native"; // native | x86-64-v3 | x86-64-v4
   std::string entry;          // empty: every public function
   Stage compileTo = Stage::Object;
-  int optLevel = 3;           // of LLVM
   bool keepSource = true;     // store contract M in the bundle
+  std::string source;         // the module's text, where the caller has it
+  bool verifyEach = false;    // check the IR after every pass
   /// Called on the pass manager before it runs (printing, timing, reproducers).
   std::function<void(mlir::PassManager &)> configure;
 };

@@ -17,13 +17,14 @@ namespace heddle {
 /// What to make of a module in the LLVM dialect.
 enum class CpuOutput { LLVMText, Assembly, Object };
 
-/// Translates, optimises and emits. The object is a relocatable ELF file of
+/// Translates, optimises and emits a module, or the modules of its kernels linked
+/// together. The object is a relocatable ELF file of
 /// position-independent code. Emits an error and fails where LLVM does.
 llvm::LogicalResult emitCpu(mlir::ModuleOp module, const CpuTarget &target,
                             CpuOutput output, std::vector<uint8_t> &bytes);
 
-/// One relocatable object per kernel entry (a public llvm.func), compiled in
-/// parallel on the context's threads; by the entry's name.
+/// One relocatable object per nested module (one kernel each), compiled in
+/// parallel on the context's threads; by the module's name.
 llvm::LogicalResult
 emitCpuObjects(mlir::ModuleOp module, const CpuTarget &target,
                llvm::StringMap<std::vector<uint8_t>> &objects);

@@ -4,9 +4,11 @@
 #include "heddle/Codegen/Passes.h"
 #include "heddle/Codegen/Tile/KernelBody.h"
 
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -16,7 +18,7 @@
 
 namespace heddle {
 #define GEN_PASS_DEF_CONVERTTILETOCPUPASS
-#define GEN_PASS_DEF_ADDKERNELENTRIESPASS
+#define GEN_PASS_DEF_ISOLATEKERNELSPASS
 #define GEN_PASS_DEF_EXPANDVECTORMATHPASS
 #include "heddle/Codegen/Passes.h.inc"
 } // namespace heddle
@@ -40,13 +42,12 @@ struct ConvertTileToCpu
         getOperation().getOps<func::FuncOp>());
     for (func::FuncOp f : functions) {
       auto family = f->getAttrOfType<StringAttr>(kKernelFamily);
-      if (!family) {
-        if (!f.isExternal())
-          f.erase();
+      if (!family)
         continue;
-      }
       if (family.getValue() == "loops") {
         addBlockArguments(f);
+        if (failed(lowerLoops(f)))
+          return signalPassFailure();
         continue;
       }
       FailureOr<func::FuncOp> lowered = lowerTileToCpu(f, target);
@@ -54,6 +55,19 @@ struct ConvertTileToCpu
         return signalPassFailure();
       f.erase();
     }
+  }
+
+  LogicalResult lowerLoops(func::FuncOp f) {
+    SmallVector<linalg::LinalgOp> ops;
+    f.walk([&](linalg::LinalgOp op) { ops.push_back(op); });
+    IRRewriter rewriter(&getContext());
+    for (linalg::LinalgOp op : ops) {
+      rewriter.setInsertionPoint(op);
+      if (failed(linalg::linalgOpToLoops(rewriter, op)))
+        return op.emitOpError("cannot become loops");
+      rewriter.eraseOp(op);
+    }
+    return success();
   }
 
   /// A loop kernel is one block and needs no scratch.
@@ -68,41 +82,18 @@ struct ConvertTileToCpu
   }
 };
 
-struct AddKernelEntries
-    : heddle::impl::AddKernelEntriesPassBase<AddKernelEntries> {
+struct IsolateKernels
+    : heddle::impl::IsolateKernelsPassBase<IsolateKernels> {
   void runOnOperation() override {
-    SmallVector<LLVM::LLVMFuncOp> kernels;
-    for (auto f : getOperation().getOps<LLVM::LLVMFuncOp>())
-      if (f->hasAttr(kKernelFamily) && !f.isExternal())
-        kernels.push_back(f);
-    for (LLVM::LLVMFuncOp f : kernels) {
-      OpBuilder b(f);
-      Location loc = f.getLoc();
-      std::string name = f.getName().str();
-      f.setName(name + ".body");
-      f.setLinkage(LLVM::Linkage::Internal);
-      f.setVisibility(SymbolTable::Visibility::Private);
-      auto ptr = LLVM::LLVMPointerType::get(b.getContext());
-      Type i64 = b.getI64Type();
-      auto type = LLVM::LLVMFunctionType::get(
-          LLVM::LLVMVoidType::get(b.getContext()), {ptr, i64, ptr});
-      auto entry = LLVM::LLVMFuncOp::create(b, loc, name, type);
-      for (NamedAttribute attr : f->getDiscardableAttrs())
-        entry->setDiscardableAttr(attr.getName(), attr.getValue());
-      Block *block = entry.addEntryBlock(b);
-      b.setInsertionPointToEnd(block);
-      SmallVector<Value> operands;
-      unsigned numBuffers = f.getNumArguments() - 2;
-      for (unsigned i = 0; i < numBuffers; ++i) {
-        Value at = LLVM::GEPOp::create(
-            b, loc, ptr, ptr, block->getArgument(0),
-            ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(i)});
-        operands.push_back(LLVM::LoadOp::create(b, loc, ptr, at));
+    ModuleOp module = getOperation();
+    OpBuilder b = OpBuilder::atBlockEnd(module.getBody());
+    for (auto f : llvm::to_vector(module.getOps<func::FuncOp>())) {
+      if (f->hasAttr(kKernelFamily)) {
+        auto own = ModuleOp::create(b, f.getLoc(), f.getName());
+        f->moveBefore(own.getBody(), own.getBody()->end());
+      } else if (!f.isExternal()) {
+        f.erase();
       }
-      operands.push_back(block->getArgument(1));
-      operands.push_back(block->getArgument(2));
-      LLVM::CallOp::create(b, loc, f, operands);
-      LLVM::ReturnOp::create(b, loc, ValueRange{});
     }
   }
 };

@@ -3,9 +3,12 @@
 // Online softmax (Milakov and Gimelshein, arXiv:1805.02867; tiled as in
 // FlashAttention, arXiv:2205.14135): per query tile the running maximum m, the
 // running sum l and the unnormalised output acc are carried over key tiles.
-// Scores stay in the natural domain and only their distance to the maximum is
-// brought to log2: that difference is exact for scores near each other, however
-// far from 0 both are, as softmax's shift invariance asks for.
+// The maximum is carried in the log2 domain: m = max(s) * f, and a weight is
+// 2^(s * f - m) in one fused multiply-add. Rounding m moves all weights of a row
+// by one factor, also the sum and the output carried so far, so that it cancels;
+// the fused product is exact for scores near each other, however far from 0 both
+// are, as softmax's shift invariance asks for. Where the target multiplies
+// 16-bit operands, f takes in the scale and the query stays as it is in memory.
 //
 // Key tiles come in two loops: one over tiles that the mask leaves whole, with
 // no mask code, one over mixed tiles. Empty tiles are in neither. In mixed
@@ -73,6 +76,9 @@ private:
   MaskTiling tiling;
   bool dynamicMask = false; // depends on operands: no tile is known to be full
   bool plainScores = true;  // no score region and no bias
+  /// Scores are raw products, which toLog2 scales; else they are scaled before.
+  bool rawScores = false;
+  double toLog2 = kLog2e;
   Value batch, headIndex, keyHead, queryTileIndex, queryOffset;
   Value query; // scaled tile
 };
@@ -123,6 +129,11 @@ LogicalResult AttentionBuilder::build() {
   dynamicMask = op.getQuerySegments() || op.getKeyLengths() ||
                 op.getMaskTensor() || op.getBias();
   plainScores = op.getScore().empty() && !op.getBias();
+  double scale = op.getEffectiveScale();
+  // A positive factor keeps the order of scores.
+  rawScores = target.matrixUnits && plainScores && scale > 0;
+  if (rawScores)
+    toLog2 = scale * kLog2e;
   int64_t heads = op.getQueryHeads(), group = heads / op.getKeyHeads();
 
   SmallVector<OpFoldResult> grid{b.getIndexAttr(op.getBatch()),
@@ -145,18 +156,19 @@ LogicalResult AttentionBuilder::build() {
              ranges(batch, headIndex, heads,
                     AxisRange::tile(queryOffset, queryTile, op.getQueryLength()),
                     AxisRange::tile({}, dqk, dqk)));
-  double scale = op.getEffectiveScale();
   Type f32 = b.getF32Type();
-  query = t.elementwise(
-      {raw}, {{0, 1}}, {queryTile, dqk}, f32,
-      [&](OpBuilder &nb, ValueRange args) -> Value {
-        Value x = args[0];
-        if (x.getType() != f32)
-          x = arith::ExtFOp::create(nb, loc, f32, x);
-        Value s = arith::ConstantOp::create(nb, loc,
-                                            nb.getFloatAttr(f32, scale));
-        return arith::MulFOp::create(nb, loc, x, s);
-      });
+  query = raw;
+  if (!target.matrixUnits)
+    query = t.elementwise(
+        {raw}, {{0, 1}}, {queryTile, dqk}, f32,
+        [&](OpBuilder &nb, ValueRange args) -> Value {
+          Value x = args[0];
+          if (x.getType() != f32)
+            x = arith::ExtFOp::create(nb, loc, f32, x);
+          Value s = arith::ConstantOp::create(nb, loc,
+                                              nb.getFloatAttr(f32, scale));
+          return arith::MulFOp::create(nb, loc, x, s);
+        });
 
   Carried state;
   if (op.getSinks()) {
@@ -165,8 +177,29 @@ LogicalResult AttentionBuilder::build() {
         t.load(bufferOf(op.getSinks()), {AxisRange::point(headIndex, heads)});
     state.m = t.elementwise(
         {sink}, {{}}, {queryTile}, f32,
-        [](OpBuilder &, ValueRange args) -> Value { return args[0]; });
-    state.l = t.fill({queryTile}, f32, 1.0);
+        [&](OpBuilder &nb, ValueRange args) -> Value {
+          Value c =
+              arith::ConstantOp::create(nb, loc, nb.getFloatAttr(f32, kLog2e));
+          return arith::MulFOp::create(nb, loc, args[0], c);
+        });
+    // Not quite 1: the rounding of m is in every weight.
+    state.l = t.elementwise(
+        {sink, state.m}, {{}, {0}}, {queryTile}, f32,
+        [&](OpBuilder &nb, ValueRange args) -> Value {
+          Value c =
+              arith::ConstantOp::create(nb, loc, nb.getFloatAttr(f32, kLog2e));
+          Value from = arith::NegFOp::create(nb, loc, args[1]);
+          Value weight = math::Exp2Op::create(
+              nb, loc, math::FmaOp::create(nb, loc, args[0], c, from));
+          Value inf =
+              arith::ConstantOp::create(nb, loc, nb.getFloatAttr(f32, kInf));
+          Value one =
+              arith::ConstantOp::create(nb, loc, nb.getFloatAttr(f32, 1.0));
+          Value size = math::AbsFOp::create(nb, loc, args[1]);
+          Value infinite = arith::CmpFOp::create(
+              nb, loc, arith::CmpFPredicate::OEQ, size, inf);
+          return arith::SelectOp::create(nb, loc, infinite, one, weight);
+        });
   } else {
     state.m = t.fill({queryTile}, f32, -kInf);
     state.l = t.fill({queryTile}, f32, 0.0);
@@ -389,12 +422,13 @@ IRMapping AttentionBuilder::emitUniformScoreOps() {
   return hoisted;
 }
 
-/// The tile of scores; absent pairs are -inf.
+/// The tile of scores; absent pairs are -inf. Scaled unless rawScores.
 Value AttentionBuilder::scores(Value keyOffset, Value keys, bool mixed) {
   Type f32 = b.getF32Type();
   Value s = t.contract(query, keys, t.fill({queryTile, keyTileSize}, f32, 0.0),
                        /*transposedB=*/true);
-  if (!mixed && plainScores)
+  bool scaleHere = target.matrixUnits && !rawScores;
+  if (!mixed && plainScores && !scaleHere)
     return s;
 
   SmallVector<Value> inputs{s};
@@ -474,6 +508,11 @@ Value AttentionBuilder::scores(Value keyOffset, Value keys, bool mixed) {
         };
         Value i = position(0, queryOffset, positionType);
         Value j = position(1, keyOffset, positionType);
+        if (scaleHere)
+          x = arith::MulFOp::create(
+              nb, loc, x,
+              arith::ConstantOp::create(
+                  nb, loc, nb.getFloatAttr(f32, op.getEffectiveScale())));
         if (!op.getScore().empty()) {
           Block &region = op.getScore().front();
           IRMapping mapping;
@@ -541,7 +580,7 @@ Carried AttentionBuilder::keyTile(Value tile, bool mixed, Carried state) {
   AxisRange seq = AxisRange::tile(keyOffset, keyTileSize, sk);
   seq.aligned = !mixed || sk % keyTileSize == 0;
   auto widened = [&](Value v, int64_t dim) -> Value {
-    if (cast<RankedTensorType>(v.getType()).getElementType() == f32)
+    if (target.matrixUnits || cast<RankedTensorType>(v.getType()).getElementType() == f32)
       return v;
     return t.elementwise({v}, {{0, 1}}, {keyTileSize, dim}, f32,
                          [&](OpBuilder &nb, ValueRange args) -> Value {
@@ -558,35 +597,39 @@ Carried AttentionBuilder::keyTile(Value tile, bool mixed, Carried state) {
                                        AxisRange::tile({}, dv, dv))),
                          dv);
 
-  Value m = t.reduceCols(s, state.m,
-                         [&](OpBuilder &nb, ValueRange args) -> Value {
-                           // Keeps the maximum where the score is NaN.
-                           Value more = arith::CmpFOp::create(
-                               nb, loc, arith::CmpFPredicate::OGT, args[0],
-                               args[1]);
-                           return arith::SelectOp::create(nb, loc, more,
-                                                          args[0], args[1]);
-                         });
+  auto larger = [&](OpBuilder &nb, Value x, Value than) -> Value {
+    // Keeps `than` where x is NaN.
+    Value more = arith::CmpFOp::create(nb, loc, arith::CmpFPredicate::OGT, x,
+                                       than);
+    return arith::SelectOp::create(nb, loc, more, x, than);
+  };
+  auto number = [&](OpBuilder &nb, double value) -> Value {
+    return arith::ConstantOp::create(nb, loc, nb.getFloatAttr(f32, value));
+  };
+  Value rowMax = t.reduceCols(s, t.fill({queryTile}, f32, -kInf),
+                              [&](OpBuilder &nb, ValueRange args) -> Value {
+                                return larger(nb, args[0], args[1]);
+                              });
+  Value m = t.elementwise({rowMax, state.m}, {{0}, {0}}, {queryTile}, f32,
+                          [&](OpBuilder &nb, ValueRange args) -> Value {
+                            Value here = arith::MulFOp::create(
+                                nb, loc, args[0], number(nb, toLog2));
+                            return larger(nb, here, args[1]);
+                          });
   // -inf - -inf is NaN: a row without any visible key so far subtracts 0.
   Value safe = t.elementwise(
       {m}, {{0}}, {queryTile}, f32, [&](OpBuilder &nb, ValueRange args) -> Value {
-        Value inf =
-            arith::ConstantOp::create(nb, loc, nb.getFloatAttr(f32, -kInf));
-        Value zero =
-            arith::ConstantOp::create(nb, loc, nb.getFloatAttr(f32, 0.0));
-        Value none = arith::CmpFOp::create(
-            nb, loc, arith::CmpFPredicate::OEQ, args[0], inf);
-        return arith::SelectOp::create(nb, loc, none, zero, args[0]);
+        Value none =
+            arith::CmpFOp::create(nb, loc, arith::CmpFPredicate::OEQ, args[0],
+                                  number(nb, -kInf));
+        return arith::SelectOp::create(nb, loc, none, number(nb, 0.0), args[0]);
       });
-  auto exp2Difference = [&](OpBuilder &nb, Value x, Value y) -> Value {
-    Value d = arith::SubFOp::create(nb, loc, x, y);
-    Value c = arith::ConstantOp::create(nb, loc, nb.getFloatAttr(f32, kLog2e));
-    return math::Exp2Op::create(nb, loc, arith::MulFOp::create(nb, loc, d, c));
-  };
-  Value alpha = t.elementwise({state.m, safe}, {{0}, {0}}, {queryTile}, f32,
-                              [&](OpBuilder &nb, ValueRange args) -> Value {
-                                return exp2Difference(nb, args[0], args[1]);
-                              });
+  Value alpha = t.elementwise(
+      {state.m, safe}, {{0}, {0}}, {queryTile}, f32,
+      [&](OpBuilder &nb, ValueRange args) -> Value {
+        return math::Exp2Op::create(
+            nb, loc, arith::SubFOp::create(nb, loc, args[0], args[1]));
+      });
   auto product = [&](OpBuilder &nb, ValueRange args) -> Value {
     return arith::MulFOp::create(nb, loc, args[0], args[1]);
   };
@@ -596,24 +639,24 @@ Carried AttentionBuilder::keyTile(Value tile, bool mixed, Carried state) {
   Value p = t.elementwise(
       {s, safe}, {{0, 1}, {0}}, {queryTile, keyTileSize}, f32,
       [&](OpBuilder &nb, ValueRange args) -> Value {
-        Value weight = exp2Difference(nb, args[0], args[1]);
+        Value from = arith::NegFOp::create(nb, loc, args[1]);
+        Value weight = math::Exp2Op::create(
+            nb, loc,
+            math::FmaOp::create(nb, loc, args[0], number(nb, toLog2), from));
         if (!mixed)
           return weight;
-        Value inf =
-            arith::ConstantOp::create(nb, loc, nb.getFloatAttr(f32, -kInf));
-        Value mark =
-            arith::ConstantOp::create(nb, loc, nb.getFloatAttr(f32, -1.0));
-        Value absent = arith::CmpFOp::create(
-            nb, loc, arith::CmpFPredicate::OEQ, args[0], inf);
-        return arith::SelectOp::create(nb, loc, absent, mark, weight);
+        Value absent =
+            arith::CmpFOp::create(nb, loc, arith::CmpFPredicate::OEQ, args[0],
+                                  number(nb, -kInf));
+        return arith::SelectOp::create(nb, loc, absent, number(nb, -1.0),
+                                       weight);
       });
   l = t.reduceCols(p, l, [&](OpBuilder &nb, ValueRange args) -> Value {
     Value sum = arith::AddFOp::create(nb, loc, args[1], args[0]);
     if (!mixed)
       return sum;
-    Value zero = arith::ConstantOp::create(nb, loc, nb.getFloatAttr(f32, 0.0));
     Value absent = arith::CmpFOp::create(nb, loc, arith::CmpFPredicate::OLT,
-                                         args[0], zero);
+                                         args[0], number(nb, 0.0));
     return arith::SelectOp::create(nb, loc, absent, args[1], sum);
   });
   acc = t.contract(p, values, acc, /*transposedB=*/false, /*guarded=*/mixed);
@@ -658,7 +701,9 @@ void AttentionBuilder::finish(Carried state) {
         Value inf =
             arith::ConstantOp::create(nb, loc, nb.getFloatAttr(f32, -kInf));
         Value log = math::LogOp::create(nb, loc, args[1]);
-        Value v = arith::AddFOp::create(nb, loc, args[0], log);
+        Value ln2 =
+            arith::ConstantOp::create(nb, loc, nb.getFloatAttr(f32, 1 / kLog2e));
+        Value v = math::FmaOp::create(nb, loc, args[0], ln2, log);
         return arith::SelectOp::create(nb, loc, isZero(nb, args[1]), inf, v);
       });
   t.store(lse, destinationOf(op.getLse()),

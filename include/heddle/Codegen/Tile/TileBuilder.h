@@ -90,6 +90,10 @@ struct TileTarget {
   int64_t lanes = 32;      // rows are tiled in multiples of this
   int64_t l2Bytes = 1 << 20; // cache of one core
   int64_t threads = 2;     // workers the grid should feed
+  /// Products take operands of 16 bits as they are in memory; else tiles are
+  /// widened to f32 when they are loaded.
+  bool matrixUnits = false;
+  int64_t queryTile = 0, keyTile = 0; // of attention; 0: chosen by the builder
 };
 
 /// Builds the tile program of a kernel in place: reads the graph ops in the

@@ -32,13 +32,16 @@ static constexpr int64_t kMaxMlpColumns = 512;
 static constexpr int64_t kMaxRowLength = 8192;
 
 namespace {
+/// Kernels by a hash of their bodies.
+using KernelsByBody = DenseMap<size_t, SmallVector<func::FuncOp>>;
+
 enum class OpClass { Free, View, Rows, Contraction, Attention, Loops };
 
 /// Decides what is kept in memory and outlines the rest, for one function.
 class Fuser {
 public:
   Fuser(func::FuncOp function, SymbolTable &symbols,
-        llvm::StringMap<func::FuncOp> &byBody, const TileTarget &target)
+        KernelsByBody &byBody, const TileTarget &target)
       : function(function), symbols(symbols), byBody(byBody), target(target) {}
   LogicalResult run();
 
@@ -51,13 +54,14 @@ private:
   bool reductionIn(Value v);
   LogicalResult outline(Value root);
   LogicalResult outlineOp(Operation *op, StringRef family);
-  func::FuncOp intern(func::FuncOp kernel);
+  func::FuncOp findEqual(func::FuncOp kernel);
+  void insert(func::FuncOp kernel);
   void launch(func::FuncOp kernel, ValueRange inputs, ValueRange results,
               Operation *at);
 
   func::FuncOp function;
   SymbolTable &symbols;
-  llvm::StringMap<func::FuncOp> &byBody;
+  KernelsByBody &byBody;
   TileTarget target;
   llvm::SetVector<Value> kept;
 };
@@ -248,22 +252,31 @@ void Fuser::decide() {
 }
 
 /// Merges equal kernels: the same text is the same function.
-func::FuncOp Fuser::intern(func::FuncOp kernel) {
-  std::string name = kernel.getName().str();
-  kernel.setName("kernel");
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  OpPrintingFlags flags;
-  flags.useLocalScope();
-  kernel->print(os, flags);
-  auto [it, inserted] = byBody.try_emplace(text, kernel);
-  if (!inserted) {
-    kernel.erase();
-    return it->second;
-  }
-  kernel.setName(name);
+static size_t hashBody(func::FuncOp kernel) {
+  llvm::hash_code hash = hash_value(Type(kernel.getFunctionType()));
+  for (Operation &op : kernel.getBody().front())
+    hash = llvm::hash_combine(
+        hash, OperationEquivalence::computeHash(
+                  &op, OperationEquivalence::ignoreHashValue,
+                  OperationEquivalence::ignoreHashValue,
+                  OperationEquivalence::IgnoreLocations));
+  return hash;
+}
+
+func::FuncOp Fuser::findEqual(func::FuncOp kernel) {
+  for (func::FuncOp other : byBody.lookup(hashBody(kernel)))
+    if (other.getFunctionType() == kernel.getFunctionType() &&
+        other->getAttr(kKernelFamily) == kernel->getAttr(kKernelFamily) &&
+        OperationEquivalence::isRegionEquivalentTo(
+            &other.getBody(), &kernel.getBody(),
+            OperationEquivalence::IgnoreLocations))
+      return other;
+  return {};
+}
+
+void Fuser::insert(func::FuncOp kernel) {
+  byBody[hashBody(kernel)].push_back(kernel);
   symbols.insert(kernel);
-  return kernel;
 }
 
 void Fuser::launch(func::FuncOp kernel, ValueRange inputs, ValueRange results,
@@ -342,6 +355,11 @@ LogicalResult Fuser::outlineOp(Operation *op, StringRef family) {
   func::FuncOp kernel =
       makeKernel(ops.getArrayRef(), inputs.getArrayRef(), op->getResults(),
                  kernelName(family, op->getResult(0).getType()), family);
+  if (func::FuncOp equal = findEqual(kernel)) {
+    kernel.erase();
+    launch(equal, inputs.getArrayRef(), op->getResults(), op);
+    return success();
+  }
   if (auto attention = dyn_cast<AttentionOp>(op)) {
     // Each block reads the query rows that it writes, before it writes them.
     Value q = attention.getQuery();
@@ -352,7 +370,8 @@ LogicalResult Fuser::outlineOp(Operation *op, StringRef family) {
                       OpBuilder(op).getDenseI64ArrayAttr({arg}));
     }
   }
-  launch(intern(kernel), inputs.getArrayRef(), op->getResults(), op);
+  insert(kernel);
+  launch(kernel, inputs.getArrayRef(), op->getResults(), op);
   return success();
 }
 
@@ -387,6 +406,11 @@ LogicalResult Fuser::outline(Value root) {
   func::FuncOp kernel =
       makeKernel(ops.getArrayRef(), inputs.getArrayRef(), root,
                  kernelName(family, root.getType()), family);
+  if (func::FuncOp equal = findEqual(kernel)) {
+    kernel.erase();
+    launch(equal, inputs.getArrayRef(), root, root.getDefiningOp());
+    return success();
+  }
   Value result = kernel.getBody().front().getTerminator()->getOperand(0);
   SmallVector<int64_t> inPlace;
   for (BlockArgument arg : kernel.getArguments())
@@ -408,7 +432,8 @@ LogicalResult Fuser::outline(Value root) {
       }
     return outlineOp(last, "loops");
   }
-  launch(intern(kernel), inputs.getArrayRef(), root, root.getDefiningOp());
+  insert(kernel);
+  launch(kernel, inputs.getArrayRef(), root, root.getDefiningOp());
   return success();
 }
 
@@ -487,7 +512,7 @@ struct FuseKernels : heddle::impl::FuseKernelsPassBase<FuseKernels> {
 
   void runOnOperation() override {
     SymbolTable symbols(getOperation());
-    llvm::StringMap<func::FuncOp> byBody;
+    KernelsByBody byBody;
     TileTarget target;
     target.lanes = lanes;
     target.threads = threads;
