@@ -23,7 +23,7 @@ def main(page, command):
         title = section.splitlines()[0]
         whole = [b for b in BLOCK.findall(section) if "func.func" in b]
         examples += len(whole)
-        if title.startswith("`heddle.") and not whole:
+        if title.startswith(("`heddle.", "`heddle_gpu.")) and not whole:
             print(f"no example of a whole function: {title}")
         for block in whole:
             run = subprocess.run(command, input=block, capture_output=True, text=True)

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "heddle/Dialect/Heddle/IR/Heddle.h"
+#include "heddle/Dialect/HeddleGpu/IR/HeddleGpu.h"
 
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
@@ -16,6 +17,6 @@ int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   mlir::registerAllDialects(registry);
   mlir::registerAllExtensions(registry);
-  registry.insert<heddle::HeddleDialect>();
+  registry.insert<heddle::HeddleDialect, heddle_gpu::HeddleGpuDialect>();
   return mlir::failed(mlir::MlirLspServerMain(argc, argv, registry));
 }

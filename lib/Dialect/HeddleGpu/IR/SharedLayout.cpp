@@ -7,12 +7,12 @@
 #include "llvm/Support/raw_ostream.h"
 
 #include <array>
-#include <set>
 #include <tuple>
 
 using namespace heddle_gpu;
 using llvm::ArrayRef;
 using llvm::SmallVector;
+using llvm::SmallVectorImpl;
 
 static constexpr int64_t kBanks = 32;
 static constexpr int64_t kBankBytes = 4;
@@ -62,19 +62,22 @@ std::string SharedLayout::problemWith(ArrayRef<int64_t> shape,
 /// of the distinct words they touch.
 static int64_t
 sumOverGroups(const WarpAccess &access,
-              llvm::function_ref<int64_t(const std::set<int64_t> &)> count) {
+              llvm::function_ref<int64_t(ArrayRef<int64_t>)> count) {
   int64_t group = access.bytes >= 16 ? 8 : access.bytes >= 8 ? 16 : 32;
   int64_t total = 0, lanes = access.offsets.size();
+  SmallVector<int64_t> words;
   for (int64_t first = 0; first < lanes; first += group) {
-    std::set<int64_t> words;
+    words.clear();
     for (int64_t l = first; l < std::min(first + group, lanes); ++l) {
       int64_t offset = access.offsets[l];
       if (offset < 0)
         continue;
-      for (int64_t b = offset / kBankBytes;
-           b * kBankBytes < offset + access.bytes; ++b)
-        words.insert(b);
+      int64_t end = offset + access.bytes;
+      for (int64_t b = offset / kBankBytes; b * kBankBytes < end; ++b)
+        words.push_back(b);
     }
+    llvm::sort(words);
+    words.erase(llvm::unique(words), words.end());
     if (!words.empty())
       total += count(words);
   }
@@ -82,7 +85,7 @@ sumOverGroups(const WarpAccess &access,
 }
 
 int64_t heddle_gpu::countWavefronts(const WarpAccess &access) {
-  return sumOverGroups(access, [](const std::set<int64_t> &words) {
+  return sumOverGroups(access, [](ArrayRef<int64_t> words) {
     std::array<int64_t, kBanks> perBank{};
     for (int64_t word : words)
       ++perBank[word % kBanks];
@@ -91,7 +94,7 @@ int64_t heddle_gpu::countWavefronts(const WarpAccess &access) {
 }
 
 int64_t heddle_gpu::minimalWavefronts(const WarpAccess &access) {
-  return sumOverGroups(access, [](const std::set<int64_t> &words) {
+  return sumOverGroups(access, [](ArrayRef<int64_t> words) {
     return static_cast<int64_t>(llvm::divideCeil(words.size(), kBanks));
   });
 }
@@ -115,43 +118,65 @@ static int64_t vectorRegisters(const SharedAccess &access,
   return std::max<int64_t>(1, std::min(run, most / elementBytes));
 }
 
-SmallVector<WarpAccess, 0> heddle_gpu::warpAccesses(const SharedAccess &access,
-                                                    const SharedLayout &shared,
-                                                    ArrayRef<int64_t> shape,
-                                                    int64_t elementBytes) {
-  SmallVector<WarpAccess, 0> result;
+namespace {
+/// An access before the shared layout is known: coordinates per lane.
+struct TileAccess {
+  SmallVector<Coordinates, 0> lanes;
+  int64_t bytes;
+
+  WarpAccess under(const SharedLayout &shared, ArrayRef<int64_t> shape,
+                   int64_t elementBytes) const {
+    WarpAccess result{{}, bytes};
+    for (const Coordinates &c : lanes)
+      result.offsets.push_back(shared.offsetOf(c, shape, elementBytes));
+    return result;
+  }
+};
+} // namespace
+
+static void appendTileAccesses(const SharedAccess &access,
+                               const SharedLayout &shared, int64_t elementBytes,
+                               SmallVectorImpl<TileAccess> &result) {
   const Layout &layout = access.layout;
-  auto offset = [&](Coordinates c) {
-    return shared.offsetOf(c, shape, elementBytes);
-  };
   if (access.kind == SharedAccess::Ldmatrix) {
     std::optional<LdmatrixMatch> match =
         matchLdmatrix(layout, elementBytes, access.transposed);
     if (!match)
-      return result;
+      return;
     for (int64_t w = 0; w < layout.numWarps(); ++w)
       for (int64_t i = 0; i < match->instructions; ++i)
         for (int64_t m = 0; m < match->matrices; ++m) {
-          WarpAccess rows{{}, 16};
+          TileAccess rows{{}, 16};
           for (int64_t l = 8 * m; l < 8 * m + 8; ++l)
-            rows.offsets.push_back(offset(
-                ldmatrixRow(*match, layout, access.transposed, i, l, w)));
+            rows.lanes.push_back(
+                ldmatrixRow(*match, layout, access.transposed, i, l, w));
           result.push_back(std::move(rows));
         }
-    return result;
+    return;
   }
   int64_t step = vectorRegisters(access, shared, elementBytes);
   for (int64_t w = 0; w < layout.numWarps(); ++w)
     for (int64_t r = 0; r < layout.numRegisters(); r += step) {
-      WarpAccess vector{{}, step * elementBytes};
+      TileAccess vector{{}, step * elementBytes};
       for (int64_t l = 0; l < layout.numLanes(); ++l) {
         Coordinates c = layout.apply(r, l, w);
         if (access.transposed)
           std::swap(c[0], c[1]);
-        vector.offsets.push_back(offset(c));
+        vector.lanes.push_back(std::move(c));
       }
       result.push_back(std::move(vector));
     }
+}
+
+SmallVector<WarpAccess, 0> heddle_gpu::warpAccesses(const SharedAccess &access,
+                                                    const SharedLayout &shared,
+                                                    ArrayRef<int64_t> shape,
+                                                    int64_t elementBytes) {
+  SmallVector<TileAccess, 0> tile;
+  appendTileAccesses(access, shared, elementBytes, tile);
+  SmallVector<WarpAccess, 0> result;
+  for (const TileAccess &t : tile)
+    result.push_back(t.under(shared, shape, elementBytes));
   return result;
 }
 
@@ -178,12 +203,14 @@ SharedLayout heddle_gpu::chooseSwizzle(ArrayRef<SharedAccess> accesses,
   SharedLayout best;
   std::tuple<int64_t, int64_t, int64_t, int64_t> bestScore;
   bool first = true;
+  // No candidate narrows a vector, so that one list serves all.
+  SmallVector<TileAccess, 0> tile;
+  for (const SharedAccess &access : accesses)
+    appendTileAccesses(access, best, elementBytes, tile);
   auto consider = [&](const SharedLayout &candidate) {
     int64_t total = 0;
-    for (const SharedAccess &access : accesses)
-      for (const WarpAccess &warp :
-           warpAccesses(access, candidate, shape, elementBytes))
-        total += countWavefronts(warp);
+    for (const TileAccess &t : tile)
+      total += countWavefronts(t.under(candidate, shape, elementBytes));
     std::tuple<int64_t, int64_t, int64_t, int64_t> score{
         total, -candidate.vectorBytes, candidate.phases,
         candidate.rowsPerPhase};
