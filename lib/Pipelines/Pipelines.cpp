@@ -3,6 +3,7 @@
 #include "heddle/Pipelines/Pipelines.h"
 #include "heddle/Codegen/CPU/CpuTarget.h"
 #include "heddle/Codegen/Passes.h"
+#include "heddle/Conversion/HeddleGpuToNVVM/HeddleGpuToNVVM.h"
 #include "heddle/Codegen/Tile/KernelBody.h"
 #include "heddle/Dialect/Heddle/Transforms/Passes.h"
 #include "heddle/Runtime/CpuDevice.h"
@@ -258,6 +259,7 @@ LogicalResult heddle::emitLLVMText(ModuleOp module,
 void heddle::registerCompilerPasses() {
   registerHeddlePasses();
   registerHeddleCodegenPasses();
+  registerHeddleGpuToNVVMPasses();
   auto native = [] {
     CpuTarget target;
     std::string error;

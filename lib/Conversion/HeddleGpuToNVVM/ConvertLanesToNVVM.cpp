@@ -1,0 +1,190 @@
+//===- ConvertLanesToNVVM.cpp - one thread's code to contract N -----------===//
+
+#include "heddle/Conversion/HeddleGpuToNVVM/HeddleGpuToNVVM.h"
+
+#include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
+#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
+#include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
+#include "mlir/Conversion/IndexToLLVM/IndexToLLVM.h"
+#include "mlir/Conversion/LLVMCommon/ConversionTarget.h"
+#include "mlir/Conversion/LLVMCommon/LoweringOptions.h"
+#include "mlir/Conversion/LLVMCommon/TypeConverter.h"
+#include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
+#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
+#include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVM.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Dialect/Vector/Transforms/LoweringPatterns.h"
+#include "mlir/Transforms/DialectConversion.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+namespace heddle {
+#define GEN_PASS_DEF_CONVERTLANESTONVVMPASS
+#include "heddle/Conversion/HeddleGpuToNVVM/Passes.h.inc"
+} // namespace heddle
+
+using namespace mlir;
+
+namespace {
+/// An approximate instruction on each element of an f32 value: result =
+/// instruction(value * before) * after.
+template <typename OpTy>
+struct ApproximatePattern : OpRewritePattern<OpTy> {
+  ApproximatePattern(MLIRContext *context, StringRef instruction,
+                     double before = 1.0, double after = 1.0)
+      : OpRewritePattern<OpTy>(context), instruction(instruction),
+        before(before), after(after) {}
+
+  LogicalResult matchAndRewrite(OpTy op,
+                                PatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    Type type = op.getType();
+    if (!getElementTypeOrSelf(type).isF32())
+      return rewriter.notifyMatchFailure(op, "needs f32");
+    auto scaled = [&](Value v, double by) -> Value {
+      if (by == 1.0)
+        return v;
+      Value c = arith::ConstantOp::create(
+          rewriter, loc, rewriter.getF32FloatAttr(static_cast<float>(by)));
+      return arith::MulFOp::create(rewriter, loc, v, c);
+    };
+    auto one = [&](Value v) -> Value {
+      OperationState state(loc, instruction);
+      state.addOperands(scaled(v, before));
+      state.addTypes(v.getType());
+      return scaled(rewriter.create(state)->getResult(0), after);
+    };
+    auto vector = dyn_cast<VectorType>(type);
+    if (!vector) {
+      rewriter.replaceOp(op, one(op.getOperand()));
+      return success();
+    }
+    SmallVector<Value> parts;
+    for (int64_t i = 0; i < vector.getNumElements(); ++i)
+      parts.push_back(
+          one(vector::ExtractOp::create(rewriter, loc, op.getOperand(), i)));
+    rewriter.replaceOpWithNewOp<vector::FromElementsOp>(op, vector, parts);
+    return success();
+  }
+
+  StringRef instruction;
+  double before, after;
+};
+
+template <typename OpTy, typename SregX, typename SregY, typename SregZ>
+struct ThreadIndexPattern : OpRewritePattern<OpTy> {
+  using OpRewritePattern<OpTy>::OpRewritePattern;
+  LogicalResult matchAndRewrite(OpTy op,
+                                PatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    Type i32 = rewriter.getI32Type();
+    Value v;
+    switch (op.getDimension()) {
+    case gpu::Dimension::x:
+      v = SregX::create(rewriter, loc, i32);
+      break;
+    case gpu::Dimension::y:
+      v = SregY::create(rewriter, loc, i32);
+      break;
+    case gpu::Dimension::z:
+      v = SregZ::create(rewriter, loc, i32);
+      break;
+    }
+    rewriter.replaceOpWithNewOp<arith::IndexCastUIOp>(
+        op, rewriter.getIndexType(), v);
+    return success();
+  }
+};
+
+struct ConvertLanesToNVVM
+    : heddle::impl::ConvertLanesToNVVMPassBase<ConvertLanesToNVVM> {
+  void runOnOperation() override {
+    MLIRContext *context = &getContext();
+    RewritePatternSet device(context);
+    const double log2e = 1.4426950408889634;
+    device.add<ApproximatePattern<math::Exp2Op>>(context,
+                                                 "heddle_nvvm.ex2.approx.ftz");
+    device.add<ApproximatePattern<math::ExpOp>>(
+        context, "heddle_nvvm.ex2.approx.ftz", log2e);
+    device.add<ApproximatePattern<math::Log2Op>>(context,
+                                                 "heddle_nvvm.lg2.approx.ftz");
+    device.add<ApproximatePattern<math::LogOp>>(
+        context, "heddle_nvvm.lg2.approx.ftz", 1.0, 1 / log2e);
+    device.add<ApproximatePattern<math::RsqrtOp>>(
+        context, "heddle_nvvm.rsqrt.approx.ftz");
+    device.add<ThreadIndexPattern<gpu::BlockIdOp, NVVM::BlockIdXOp,
+                                  NVVM::BlockIdYOp, NVVM::BlockIdZOp>,
+               ThreadIndexPattern<gpu::ThreadIdOp, NVVM::ThreadIdXOp,
+                                  NVVM::ThreadIdYOp, NVVM::ThreadIdZOp>>(
+        context);
+    arith::populateCeilFloorDivExpandOpsPatterns(device);
+    if (failed(applyPatternsGreedily(getOperation(), std::move(device))))
+      return signalPassFailure();
+    for (auto kernel : llvm::make_early_inc_range(
+             getOperation().getOps<gpu::GPUFuncOp>()))
+      if (failed(lowerKernel(kernel)))
+        return signalPassFailure();
+    if (failed(convert()))
+      signalPassFailure();
+  }
+
+  /// A kernel is a function of pointers in the LLVM dialect.
+  LogicalResult lowerKernel(gpu::GPUFuncOp kernel) {
+    OpBuilder b(kernel);
+    SmallVector<Type> inputs;
+    for (Type t : kernel.getArgumentTypes()) {
+      if (!isa<LLVM::LLVMPointerType, IntegerType, FloatType>(t))
+        return kernel.emitError("expected pointers and scalars as arguments, "
+                                "got ")
+               << t << "; run convert-heddle-gpu-to-lanes first";
+      inputs.push_back(t);
+    }
+    auto type = LLVM::LLVMFunctionType::get(
+        LLVM::LLVMVoidType::get(b.getContext()), inputs);
+    auto f = LLVM::LLVMFuncOp::create(b, kernel.getLoc(), kernel.getName(), type);
+    for (NamedAttribute attr : kernel->getDiscardableAttrs())
+      f->setDiscardableAttr(attr.getName(), attr.getValue());
+    f->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), b.getUnitAttr());
+    f->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), b.getUnitAttr());
+    if (DenseI32ArrayAttr size = kernel.getKnownBlockSizeAttr())
+      f->setAttr(NVVM::NVVMDialect::getReqntidAttrName(), size);
+    f.getBody().takeBody(kernel.getBody());
+    f.walk([](gpu::ReturnOp op) {
+      OpBuilder b(op);
+      LLVM::ReturnOp::create(b, op.getLoc(), ValueRange());
+      op.erase();
+    });
+    kernel.erase();
+    return success();
+  }
+
+  LogicalResult convert() {
+    MLIRContext *context = &getContext();
+    LowerToLLVMOptions options(context);
+    // Positions in a buffer fit 31 bits along each axis; addresses are 64 bits.
+    options.overrideIndexBitwidth(32);
+    LLVMTypeConverter types(context, options);
+    RewritePatternSet patterns(context);
+    populateSCFToControlFlowConversionPatterns(patterns);
+    populateAffineToStdConversionPatterns(patterns);
+    vector::populateVectorInsertExtractStridedSliceTransforms(patterns);
+    populateVectorToLLVMConversionPatterns(types, patterns);
+    populateMathToLLVMConversionPatterns(types, patterns,
+                                         /*approximateLog1p=*/false);
+    arith::populateArithToLLVMConversionPatterns(types, patterns);
+    index::populateIndexToLLVMConversionPatterns(types, patterns);
+    cf::populateControlFlowToLLVMConversionPatterns(types, patterns);
+    LLVMConversionTarget target(*context);
+    target.addLegalDialect<NVVM::NVVMDialect>();
+    target.addLegalOp<gpu::GPUModuleOp>();
+    target.markUnknownOpDynamicallyLegal([](Operation *op) {
+      return op->getName().getDialectNamespace() == "heddle_nvvm";
+    });
+    return applyFullConversion(getOperation(), target, std::move(patterns));
+  }
+};
+} // namespace
