@@ -5,6 +5,7 @@
 #include "heddle/Codegen/Passes.h"
 #include "heddle/Codegen/Tile/KernelBody.h"
 #include "heddle/Dialect/Heddle/Transforms/Passes.h"
+#include "heddle/Dialect/HeddleGpu/Transforms/Passes.h"
 #include "heddle/Runtime/CpuDevice.h"
 #include "heddle/Target/CommandList.h"
 #include "heddle/Target/CpuObject.h"
@@ -264,6 +265,7 @@ LogicalResult heddle::emitLLVMText(ModuleOp module,
 
 void heddle::registerCompilerPasses() {
   registerHeddlePasses();
+  heddle_gpu::registerHeddleGpuPasses();
   registerHeddleCodegenPasses();
   auto native = [] {
     CpuTarget target;
