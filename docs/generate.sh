@@ -21,3 +21,4 @@ mkdir -p "$out/dialect"
 generate "-gen-dialect-doc -dialect=heddle" Heddle/IR/HeddleOps.td Heddle.md
 generate -gen-pass-doc Heddle/Transforms/Passes.td HeddlePasses.md
 generate "-gen-dialect-doc -dialect=heddle_gpu" HeddleGpu/IR/HeddleGpuOps.td HeddleGpu.md
+generate -gen-pass-doc HeddleGpu/Transforms/Passes.td HeddleGpuPasses.md

@@ -6,6 +6,7 @@
 #include "heddle/Conversion/HeddleGpuToNVVM/HeddleGpuToNVVM.h"
 #include "heddle/Codegen/Tile/KernelBody.h"
 #include "heddle/Dialect/Heddle/Transforms/Passes.h"
+#include "heddle/Dialect/HeddleGpu/Transforms/Passes.h"
 #include "heddle/Runtime/CpuDevice.h"
 #include "heddle/Target/CommandList.h"
 #include "heddle/Target/CpuObject.h"
@@ -258,6 +259,7 @@ LogicalResult heddle::emitLLVMText(ModuleOp module,
 
 void heddle::registerCompilerPasses() {
   registerHeddlePasses();
+  heddle_gpu::registerHeddleGpuPasses();
   registerHeddleCodegenPasses();
   registerHeddleGpuToNVVMPasses();
   auto native = [] {

@@ -150,3 +150,17 @@ TEST(Swizzle, TransposedVectorsReadTheOtherOrder) {
     bytes += a.bytes * 32;
   EXPECT_EQ(bytes, 16 * 64 * 2);
 }
+
+TEST(Ldmatrix, NeedsWholeAlignedRowsOf16Bytes) {
+  Layout a = *mmaOperand(ProductKind::Mma16, Operand::A, 64, 16, 4, 1);
+  auto matches = [&](SharedLayout shared, int64_t cols, int64_t column) {
+    return matchLdmatrix(a, shared, {64, cols}, {0, column}, 2, false)
+        .has_value();
+  };
+  EXPECT_TRUE(matches(SharedLayout(), 64, 16));
+  EXPECT_TRUE(matches({16, 1, 8, 0}, 64, 48));
+  EXPECT_TRUE(matches({16, 1, 8, 128}, 128, 64));
+  EXPECT_FALSE(matches({8, 1, 8, 0}, 64, 0)); // chunks of 8 bytes move apart
+  EXPECT_FALSE(matches(SharedLayout(), 64, 4));
+  EXPECT_FALSE(matches(SharedLayout(), 36, 0)); // rows of 72 bytes
+}

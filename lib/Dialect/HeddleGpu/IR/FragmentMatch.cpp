@@ -80,6 +80,23 @@ static bool hasSide(const Layout &operand, unsigned side, const Layout &c,
   return true;
 }
 
+/// Whether threads and warps differ in the rows (or columns) they hold by the
+/// same amounts in both layouts, so that what holds for the first thread holds
+/// for all.
+static bool sameSide(ArrayRef<Layout::Basis> a, ArrayRef<Layout::Basis> b,
+                     unsigned side) {
+  return llvm::all_of(llvm::zip_equal(a, b), [&](const auto &pair) {
+    return std::get<0>(pair)[side] == std::get<1>(pair)[side];
+  });
+}
+static bool sameWarps(const Layout &operand, const Layout &c, unsigned side) {
+  return sameSide(operand.getWarp(), c.getWarp(), side);
+}
+static bool sameThreads(const Layout &operand, const Layout &c, unsigned side) {
+  return sameSide(operand.getLane(), c.getLane(), side) &&
+         sameWarps(operand, c, side);
+}
+
 /// Whether all of k is in the registers of the thread (Fma) or of its warp
 /// (mma, where lanes share it).
 static bool hasAllOfK(const Layout &operand, unsigned kDim, bool acrossLanes) {
@@ -118,8 +135,11 @@ std::string heddle_gpu::productProblem(ProductKind kind, const Layout &a,
        << " for A and B";
     return text;
   }
-  for (int64_t w = 0; w < c.numWarps(); ++w)
-    for (int64_t l = 0; l < (mma ? 1 : c.numLanes()); ++l) {
+  // The lanes of an mma fragment are fixed by now.
+  bool uniform = sameThreads(a, c, 0) && (mma || sameThreads(b, c, 1));
+  bool uniformWarps = uniform && sameWarps(b, c, 1);
+  for (int64_t w = 0; w < (uniformWarps ? 1 : c.numWarps()); ++w)
+    for (int64_t l = 0; l < (mma || uniform ? 1 : c.numLanes()); ++l) {
       if (!hasSide(a, 0, c, l, w)) {
         os << "expected A to hold the rows of C in each thread, but warp " << w
            << " lacks some";

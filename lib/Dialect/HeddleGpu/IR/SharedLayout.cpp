@@ -192,6 +192,22 @@ int64_t heddle_gpu::countConflicts(ArrayRef<SharedAccess> accesses,
   return conflicts;
 }
 
+std::optional<LdmatrixMatch>
+heddle_gpu::matchLdmatrix(const Layout &wanted, const SharedLayout &shared,
+                          ArrayRef<int64_t> shape, ArrayRef<int64_t> at,
+                          int64_t elementBytes, bool transposed) {
+  if (shape.size() != 2)
+    return std::nullopt;
+  int64_t panel =
+      shared.panelBytes ? shared.panelBytes : shape[1] * elementBytes;
+  bool wholeChunks = shared.phases == 1 || shared.vectorBytes >= 16;
+  bool aligned =
+      panel % 16 == 0 && (at.empty() || at.back() * elementBytes % 16 == 0);
+  if (!wholeChunks || !aligned)
+    return std::nullopt;
+  return matchLdmatrix(wanted, elementBytes, transposed);
+}
+
 SharedLayout heddle_gpu::chooseSwizzle(ArrayRef<SharedAccess> accesses,
                                        ArrayRef<int64_t> shape,
                                        int64_t elementBytes) {

@@ -95,6 +95,15 @@ int64_t countConflicts(llvm::ArrayRef<SharedAccess> accesses,
                        const SharedLayout &shared,
                        llvm::ArrayRef<int64_t> shape, int64_t elementBytes);
 
+/// matchLdmatrix for a tile of `shape` that lies in shared memory like this,
+/// read at element `at` of it (empty: at its start): rows of 16 bytes are
+/// contiguous and aligned there. `wanted` is the layout of the part that is
+/// read.
+std::optional<LdmatrixMatch>
+matchLdmatrix(const Layout &wanted, const SharedLayout &shared,
+              llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> at,
+              int64_t elementBytes, bool transposed);
+
 /// The swizzle under which the accesses take the fewest wavefronts together;
 /// among equals the one with the widest chunk, then the fewest phases. Every
 /// wish for a vector of 16 bytes holds, because candidates swizzle no smaller
