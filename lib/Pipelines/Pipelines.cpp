@@ -4,6 +4,8 @@
 #include "heddle/Codegen/CPU/CpuTarget.h"
 #include "heddle/Codegen/Passes.h"
 #include "heddle/Codegen/Tile/KernelBody.h"
+#include "heddle/Conversion/HeddleNvvmToLLVM/HeddleNvvmToLLVM.h"
+#include "heddle/Conversion/NvvmToEmulator/NvvmToEmulator.h"
 #include "heddle/Dialect/Heddle/Transforms/Passes.h"
 #include "heddle/Runtime/CpuDevice.h"
 #include "heddle/Target/CommandList.h"
@@ -265,6 +267,8 @@ LogicalResult heddle::emitLLVMText(ModuleOp module,
 void heddle::registerCompilerPasses() {
   registerHeddlePasses();
   registerHeddleCodegenPasses();
+  registerHeddleNvvmToLLVMPasses();
+  registerHeddleNvvmToEmulatorPasses();
   auto native = [] {
     CpuTarget target;
     std::string error;

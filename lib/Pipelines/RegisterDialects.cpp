@@ -1,6 +1,7 @@
 //===- RegisterDialects.cpp - everything a model may contain --------------===//
 
 #include "heddle/Dialect/Heddle/IR/Heddle.h"
+#include "heddle/Dialect/HeddleNvvm/IR/HeddleNvvm.h"
 #include "heddle/Pipelines/Pipelines.h"
 
 #include "mlir/InitAllDialects.h"
@@ -9,5 +10,5 @@
 void heddle::registerCompilerDialects(mlir::DialectRegistry &registry) {
   mlir::registerAllDialects(registry);
   mlir::registerAllExtensions(registry);
-  registry.insert<HeddleDialect>();
+  registry.insert<HeddleDialect, nvvm::HeddleNvvmDialect>();
 }
