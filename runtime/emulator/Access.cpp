@@ -84,29 +84,26 @@ static inline uint32_t sectorOf(const Machine &m, const Buffer &b,
          (static_cast<uint32_t>(&b - m.plan.buffers.data()) << 27);
 }
 
-void heddle::emulator::reportUnwritten(Thread &t, uint64_t address,
-                                       uint32_t site, uint32_t bytes,
-                                       const Buffer &b) {
+void heddle::emulator::checkWritten(Thread &t, const Buffer &b,
+                                    uint64_t address, uint32_t site,
+                                    uint32_t bytes) {
+  if (b.initialised.empty())
+    return;
+  const uint8_t *s = b.initialised.data() + (address - b.begin);
+  if (std::find(s, s + bytes, 0) == s + bytes)
+    return;
   t.machine->report(t, site, kInitcheck,
-                    "read of " + std::to_string(bytes) +
-                        " bytes at offset " + std::to_string(address - b.begin) +
-                        " of buffer '" + b.name + "' that nothing has written",
+                    "read of " + std::to_string(bytes) + " bytes at offset " +
+                        std::to_string(address - b.begin) + " of buffer '" +
+                        b.name + "' that nothing has written",
                     b.name, static_cast<int64_t>(address - b.begin));
 }
 
-bool heddle::emulator::readGlobal(Thread &t, const Buffer &b, uint64_t address,
+void heddle::emulator::readGlobal(Thread &t, const Buffer &b, uint64_t address,
                                   uint32_t site, uint32_t bytes) {
-  Machine &m = *t.machine;
-  if (!b.initialised.empty()) {
-    const uint8_t *s = b.initialised.data() + (address - b.begin);
-    if (std::find(s, s + bytes, 0) != s + bytes) {
-      reportUnwritten(t, address, site, bytes, b);
-      return false;
-    }
-  }
-  if (b.written && m.plan.has(kRacecheck))
-    m.shadow.accessGlobal(t, b, address, bytes, site, false);
-  return true;
+  checkWritten(t, b, address, site, bytes);
+  if (b.written && t.machine->plan.has(kRacecheck))
+    t.machine->shadow.accessGlobal(t, b, address, bytes, site, false);
 }
 
 void heddle::emulator::writeGlobal(Thread &t, const Buffer &b, uint64_t address,
@@ -275,7 +272,7 @@ extern "C" uint64_t heddle_emu_atomic(Thread *thread, uint64_t address,
     } else {
       uint32_t at = static_cast<uint32_t>(offset);
       charge(t, 2 * site, Charge::SharedAtomic, bytes, at);
-      m.shadow.readShared(t, at, bytes, site);
+      m.shadow.checkWritten(t, at, bytes, site);
       m.shadow.writeShared(t, at, bytes, site);
     }
   } else {
@@ -286,7 +283,7 @@ extern "C" uint64_t heddle_emu_atomic(Thread *thread, uint64_t address,
     } else {
       charge(t, 2 * site, Charge::GlobalAtomic, bytes,
              sectorOf(m, *b, address));
-      readGlobal(t, *b, address, site, bytes);
+      checkWritten(t, *b, address, site, bytes);
       writeGlobal(t, *b, address, site, bytes);
     }
   }

@@ -13,10 +13,11 @@ const Buffer *findBuffer(const Machine &m, uint32_t site, uint64_t address);
 /// Reports an access out of bounds or unaligned; the address of the sink.
 uint64_t fault(Thread &t, uint64_t address, uint32_t site, uint32_t bytes,
                const Buffer *buffer);
-void reportUnwritten(Thread &t, uint64_t address, uint32_t site, uint32_t bytes,
-                     const Buffer &b);
+/// initcheck of an access within bounds.
+void checkWritten(Thread &t, const Buffer &b, uint64_t address, uint32_t site,
+                  uint32_t bytes);
 /// initcheck and racecheck of an access within bounds.
-bool readGlobal(Thread &t, const Buffer &b, uint64_t address, uint32_t site,
+void readGlobal(Thread &t, const Buffer &b, uint64_t address, uint32_t site,
                 uint32_t bytes);
 void writeGlobal(Thread &t, const Buffer &b, uint64_t address, uint32_t site,
                  uint32_t bytes);

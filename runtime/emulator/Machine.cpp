@@ -219,12 +219,13 @@ void Machine::meet(Thread &t, Rendezvous r) {
     }
     // Lanes that wait for one another at different instructions will never
     // meet.
-    if ((p.mask & bit) && (r.mask & p.arrived))
+    bool sameOp = p.site == r.site && p.mask != r.mask;
+    if ((p.mask & bit) && ((r.mask & p.arrived) || sameOp))
       report(t, r.site, kSynccheck,
              "mismatch: lanes of warp " + std::to_string(w.index) +
                  " wait at " + place(p.site) + " with mask " + hex(p.mask) +
                  " for lane " + std::to_string(t.lane) +
-                 ", which waits for them here with mask " + hex(r.mask));
+                 ", which is here with mask " + hex(r.mask));
   }
   if (at == w.pending.size())
     w.pending.push_back(r);

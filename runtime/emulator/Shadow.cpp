@@ -193,7 +193,10 @@ void Shadow::noteReader(Thread &t, Readers &r, uint32_t half, uint32_t site) {
     r.mask[0] |= bit;
   if (half & 2)
     r.mask[1] |= bit;
-  r.site = site;
+  // A plain read among atomic ones races with atomics.
+  const std::vector<Site> &sites = machine.plan.table->sites;
+  if (sites[site].kind != SiteKind::Atomic || (r.mask[0] | r.mask[1]) == bit)
+    r.site = site;
 }
 
 static uint64_t loadWord(const uint8_t *p) {
@@ -234,10 +237,15 @@ void Shadow::badRead(Thread &t, uint32_t offset, uint32_t bytes,
                    "shared", offset);
 }
 
-void Shadow::readShared(Thread &t, uint32_t offset, uint32_t bytes,
-                        uint32_t site) {
+void Shadow::checkWritten(Thread &t, uint32_t offset, uint32_t bytes,
+                          uint32_t site) {
   if (!allEqual(&state[offset], bytes, kWritten))
     badRead(t, offset, bytes, site);
+}
+
+void Shadow::readShared(Thread &t, uint32_t offset, uint32_t bytes,
+                        uint32_t site) {
+  checkWritten(t, offset, bytes, site);
   if (!racecheck)
     return;
   for (uint32_t c = offset / 4; c <= (offset + bytes - 1) / 4; ++c) {

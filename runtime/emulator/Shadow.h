@@ -35,6 +35,8 @@ public:
 
   // Accesses; bounds are checked before.
   void readShared(Thread &t, uint32_t offset, uint32_t bytes, uint32_t site);
+  /// Whether the bytes have been written and have arrived.
+  void checkWritten(Thread &t, uint32_t offset, uint32_t bytes, uint32_t site);
   void writeShared(Thread &t, uint32_t offset, uint32_t bytes, uint32_t site);
   void accessGlobal(Thread &t, const Buffer &buffer, uint64_t address,
                     uint32_t bytes, uint32_t site, bool write);
