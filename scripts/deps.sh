@@ -12,6 +12,7 @@ packages=(
   libcli11-dev       # command lines
   libxxhash-dev      # checksums of bundles
   libgtest-dev       # unit tests
+  libboost-context-dev # fibres of the emulator
   zlib1g-dev         # named by LLVM's CMake files
   libzstd-dev
   python3            # lit

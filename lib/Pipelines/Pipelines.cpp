@@ -5,6 +5,8 @@
 #include "heddle/Codegen/Passes.h"
 #include "heddle/Conversion/HeddleGpuToNVVM/HeddleGpuToNVVM.h"
 #include "heddle/Codegen/Tile/KernelBody.h"
+#include "heddle/Conversion/HeddleNvvmToLLVM/HeddleNvvmToLLVM.h"
+#include "heddle/Conversion/NvvmToEmulator/NvvmToEmulator.h"
 #include "heddle/Dialect/Heddle/Transforms/Passes.h"
 #include "heddle/Dialect/HeddleGpu/Transforms/Passes.h"
 #include "heddle/Runtime/CpuDevice.h"
@@ -262,6 +264,8 @@ void heddle::registerCompilerPasses() {
   heddle_gpu::registerHeddleGpuPasses();
   registerHeddleCodegenPasses();
   registerHeddleGpuToNVVMPasses();
+  registerHeddleNvvmToLLVMPasses();
+  registerHeddleNvvmToEmulatorPasses();
   auto native = [] {
     CpuTarget target;
     std::string error;

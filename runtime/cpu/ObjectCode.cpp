@@ -29,7 +29,8 @@ enum Group { Text = 0, Constant = 1, Data = 2, NumGroups = 3 };
 /// Loads one object; lives only during ObjectCode::load.
 class ObjectLoader {
 public:
-  ObjectLoader(const uint8_t *data, size_t size) : data(data), size(size) {}
+  ObjectLoader(const uint8_t *data, size_t size, ObjectCode::Resolver resolver)
+      : data(data), size(size), resolver(resolver) {}
   Status run(ObjectCode &code);
 
 private:
@@ -87,6 +88,7 @@ private:
 
   const uint8_t *data;
   size_t size;
+  ObjectCode::Resolver resolver;
   Elf64_Ehdr header;
   std::vector<Section> sections;
   std::vector<Symbol> symbols;
@@ -313,7 +315,7 @@ Status ObjectLoader::resolve() {
       // _GLOBAL_OFFSET_TABLE_.
       if (!s.referenced)
         continue;
-      s.address = reinterpret_cast<uint64_t>(lookupExternalSymbol(s.name));
+      s.address = reinterpret_cast<uint64_t>(resolver(s.name));
       if (!s.address)
         unknown += (unknown.empty() ? "'" : ", '") + s.name + "'";
     } else if (section == SHN_COMMON) {
@@ -452,9 +454,9 @@ Status ObjectLoader::run(ObjectCode &code) {
 }
 
 Status ObjectCode::load(const uint8_t *data, size_t size,
-                        std::unique_ptr<ObjectCode> &out) {
+                        std::unique_ptr<ObjectCode> &out, Resolver resolve) {
   std::unique_ptr<ObjectCode> code(new ObjectCode);
-  if (Status s = ObjectLoader(data, size).run(*code); !s)
+  if (Status s = ObjectLoader(data, size, resolve).run(*code); !s)
     return s;
   out = std::move(code);
   return {};

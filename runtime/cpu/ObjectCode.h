@@ -18,13 +18,20 @@
 
 namespace heddle {
 
+/// The address of a function that kernels may call ("memcpy", "expf"), or null.
+void *lookupExternalSymbol(const std::string &name);
+
 class ObjectCode {
 public:
+  using Resolver = void *(*)(const std::string &name);
+
   /// Maps the object's sections, applies its relocations and makes code
   /// executable and constants read-only; no page is ever writable and
-  /// executable. `data` needs no alignment and is not kept.
+  /// executable. `data` needs no alignment and is not kept. `resolve` gives the
+  /// addresses of functions that the object calls, null for unknown ones.
   static Status load(const uint8_t *data, size_t size,
-                     std::unique_ptr<ObjectCode> &out);
+                     std::unique_ptr<ObjectCode> &out,
+                     Resolver resolve = lookupExternalSymbol);
   ~ObjectCode();
   ObjectCode(const ObjectCode &) = delete;
   ObjectCode &operator=(const ObjectCode &) = delete;
@@ -40,9 +47,6 @@ private:
   size_t regionSize = 0;
   std::map<std::string, void *> functions;
 };
-
-/// The address of a function that kernels may call ("memcpy", "expf"), or null.
-void *lookupExternalSymbol(const std::string &name);
 
 } // namespace heddle
 

@@ -1,0 +1,87 @@
+//===- Lowering.h - shared by the parts of this conversion ------*- C++ -*-===//
+
+#ifndef HEDDLE_LIB_CONVERSION_NVVMTOEMULATOR_LOWERING_H
+#define HEDDLE_LIB_CONVERSION_NVVMTOEMULATOR_LOWERING_H
+
+#include "heddle/Runtime/EmulatorAbi.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/SymbolTable.h"
+#include "llvm/ADT/DenseMap.h"
+
+#include <string>
+
+namespace heddle::emulator {
+
+/// What a pointer leads back to.
+struct PointerBase {
+  enum Kind { Unknown, Parameter, Local, Constant, Shared } kind = Unknown;
+  unsigned parameter = 0; // of the function that holds the pointer
+  bool operator==(const PointerBase &o) const {
+    return kind == o.kind && parameter == o.parameter;
+  }
+};
+/// Follows address arithmetic, casts, selects and branches.
+PointerBase findPointerBase(mlir::Value pointer);
+
+/// Rewrites one function at a time; collects the table of sites.
+class Lowering {
+public:
+  explicit Lowering(mlir::ModuleOp module);
+
+  /// Starts the sites of `function`, whose first argument is the thread;
+  /// `kernel` is its number or -1.
+  void enter(mlir::LLVM::LLVMFuncOp function, int kernel);
+
+  mlir::LogicalResult lowerMemory(mlir::Operation *op);
+  /// Fails with an error for ops that the emulator lacks.
+  mlir::LogicalResult lowerNvvm(mlir::Operation *op);
+  void lowerSharedAddress(mlir::LLVM::AddressOfOp op, int64_t offset);
+
+  std::string sites; // lines of the table
+
+private:
+  /// Calls heddle_emu_<name>(thread, args...); declares it at the first use.
+  mlir::Value call(mlir::OpBuilder &b, mlir::Location loc, llvm::StringRef name,
+                   mlir::Type result, mlir::ValueRange args);
+  mlir::Value i32(mlir::OpBuilder &b, mlir::Location loc, int64_t value);
+  mlir::Value asI32(mlir::OpBuilder &b, mlir::Value value); // bits
+  mlir::Value fromI32(mlir::OpBuilder &b, mlir::Value bits, mlir::Type type);
+  /// Registers the op in the table and returns its number as a constant.
+  mlir::Value site(mlir::OpBuilder &b, mlir::Operation *op, SiteKind kind,
+                   PointerBase base = {}, int64_t bytes = 0);
+  mlir::Value window(mlir::OpBuilder &b);
+  /// A buffer of the function's frame, one for operands and one for results;
+  /// an op is done with them before the next one starts.
+  mlir::Value frame(bool results);
+  mlir::Value slot(mlir::OpBuilder &b, mlir::Location loc, mlir::Value frame,
+                   int64_t index);
+
+  mlir::LogicalResult access(mlir::Operation *op, mlir::OpOperand &pointer,
+                             mlir::Type type, std::optional<uint64_t> alignment,
+                             bool isStore);
+  mlir::LogicalResult atomic(mlir::Operation *op, mlir::Value pointer,
+                             mlir::Value value, mlir::Value compared,
+                             Atomic kind);
+  bool lowerRegister(mlir::Operation *op);
+  bool lowerBarrier(mlir::Operation *op);
+  bool lowerMbarrier(mlir::Operation *op);
+  bool lowerAsyncCopy(mlir::Operation *op);
+  bool lowerCollective(mlir::Operation *op);
+  bool lowerArithmetic(mlir::Operation *op);
+  bool lowerMatrix(mlir::Operation *op);
+  void replace(mlir::Operation *op, mlir::Value value);
+
+  mlir::ModuleOp module;
+  mlir::LLVM::LLVMFuncOp function;
+  mlir::Value thread, sharedWindow, frames[2];
+  int kernel = -1;
+  int numSites = 0, numOps = 0;
+  llvm::StringMap<mlir::LLVM::LLVMFuncOp> declared;
+};
+
+} // namespace heddle::emulator
+
+#endif // HEDDLE_LIB_CONVERSION_NVVMTOEMULATOR_LOWERING_H
