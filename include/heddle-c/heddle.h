@@ -13,7 +13,8 @@
 |* outlive every call on it; a session does not need its program any more.
 |*
 |* Memory. A session takes all its memory when it is created; a run allocates
-|* nothing. Strings and shapes that are returned belong to the program.
+|* nothing (device memory of runs on host pointers is taken in the first one).
+|* Strings and shapes that are returned belong to the program.
 |*
 \*===----------------------------------------------------------------------===*/
 
@@ -146,11 +147,25 @@ typedef struct HeddleSessionOptions {
   int32_t threads;   /* 0: all cores of this process */
   int32_t poison;    /* 1: before each run, fill temporaries and results with
                         NaN, to reveal what is not written */
+  /* The rest is for "cuda"; zero is the default. A structSize that ends here
+     is accepted. */
+  int32_t devicePointers; /* 1: heddleSessionRun takes device memory; 0: it
+                             takes host memory, uploads, downloads and waits */
+  int32_t checkLaunches;  /* 1: wait after every command, so that a failure
+                             names its kernel */
+  void *context; /* CUcontext of the caller, or NULL: the primary one */
+  void *stream;  /* CUstream of the caller, to which runs on device memory are
+                    added without waiting; NULL: a stream of the session, and
+                    runs wait. Both outlive the session. */
 } HeddleSessionOptions;
 
-/* Devices of this build, ended by NULL: {"cpu", NULL}. */
+/* Devices of this build, ended by NULL: {"cpu", "cuda", NULL}. A session on
+   "cuda:1" takes the device with that number; on "cuda" it takes the one of
+   `context`, else the one that holds the buffers of the first run, else 0. */
 HEDDLE_EXPORT const char *const *heddleDeviceNames(void);
-/* "AMD EPYC ... (x86-64-v4)", or NULL for a device that does not exist. */
+/* "AMD EPYC ... (x86-64-v4)", "NVIDIA A100 (sm_80), ...", or "unavailable: "
+   and the reason; NULL for a device that is not of this build. The string lives
+   as long as the process. */
 HEDDLE_EXPORT const char *heddleDeviceDescription(const char *device);
 
 /* Prepares a function for a device; `options` may be NULL. Fails if the device
@@ -160,6 +175,7 @@ HEDDLE_EXPORT HeddleStatus heddleSessionCreate(
     const HeddleProgram *program, int32_t function, const char *device,
     const HeddleSessionOptions *options, HeddleSession **session);
 HEDDLE_EXPORT void heddleSessionFree(HeddleSession *session);
+/* Threads of the CPU that a run takes; 0 for other devices. */
 HEDDLE_EXPORT int32_t heddleSessionNumThreads(const HeddleSession *session);
 
 /* Runs the function: one pointer per argument and per result, to byteSize bytes

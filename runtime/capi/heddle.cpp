@@ -3,10 +3,14 @@
 #include "heddle-c/heddle.h"
 
 #include "heddle/Runtime/CpuDevice.h"
+#include "heddle/Runtime/CudaDevice.h"
 
+#include <cstddef>
 #include <cstring>
 #include <exception>
+#include <mutex>
 #include <new>
+#include <set>
 
 using namespace heddle;
 
@@ -18,8 +22,14 @@ struct HeddleProgram {
   Program program;
 };
 
+/// One of the two is set.
 struct HeddleSession {
   std::unique_ptr<CpuExecutable> executable;
+  std::unique_ptr<CudaExecutable> cuda;
+  bool devicePointers = false; // of runs on `cuda`
+  const Function &function() const {
+    return cuda ? cuda->function() : executable->function();
+  }
 };
 
 namespace {
@@ -93,12 +103,62 @@ Status describe(const std::vector<NamedTensorType> &values, const char *what,
   return {};
 }
 
-Status checkDevice(const char *device) {
-  if (device && !std::strcmp(device, "cpu"))
+/// "cpu", "cuda" or "cuda:1"; `ordinal` is -1 where none is given.
+Status parseDevice(const char *device, bool &cuda, int &ordinal) {
+  std::string name = device ? device : "";
+  cuda = name.compare(0, 4, "cuda") == 0;
+  ordinal = -1;
+  if (name == "cpu" || name == "cuda")
     return {};
+  size_t digits = name.size() > 5 ? name.size() - 5 : 0;
+  if (cuda && name[4] == ':' && digits && digits < 5 &&
+      name.find_first_not_of("0123456789", 5) == std::string::npos) {
+    ordinal = std::stoi(name.substr(5));
+    return {};
+  }
   return Status::error(
-      "expected one of the devices of this build (cpu), got " +
-      (device ? "'" + std::string(device) + "'" : std::string("null")));
+      "expected one of the devices of this build (cpu, cuda, cuda:N), got " +
+      (device ? "'" + name + "'" : std::string("null")));
+}
+
+/// The fields of the caller's structure that it has; the rest is zero.
+Status readOptions(const HeddleSessionOptions *options,
+                   HeddleSessionOptions &read) {
+  read = {};
+  if (!options)
+    return {};
+  size_t size = options->structSize;
+  if (size != sizeof(read) &&
+      size != offsetof(HeddleSessionOptions, devicePointers))
+    return Status::error("expected session options of " +
+                         std::to_string(sizeof(read)) + " bytes, got " +
+                         std::to_string(size) +
+                         "; set structSize to their size");
+  std::memcpy(&read, options, size);
+  return {};
+}
+
+/// The string as one that lives as long as the process.
+const char *keep(std::string text) {
+  static std::mutex mutex;
+  static std::set<std::string> kept;
+  std::lock_guard<std::mutex> lock(mutex);
+  return kept.insert(std::move(text)).first->c_str();
+}
+
+/// What there is of device `ordinal` (-1: of all).
+std::string describeCuda(int ordinal) {
+  std::vector<CudaDeviceInfo> devices;
+  if (Status s = listCudaDevices(devices); !s)
+    return "unavailable: " + s.message;
+  std::string text;
+  for (const CudaDeviceInfo &device : devices)
+    if (ordinal < 0 || device.ordinal == ordinal)
+      text += (text.empty() ? "" : "; ") + describeCudaDevice(device);
+  if (text.empty())
+    return "unavailable: the driver lists " + std::to_string(devices.size()) +
+           " devices";
+  return text;
 }
 
 Status checkCount(const char *what, int32_t found, size_t wanted) {
@@ -257,15 +317,22 @@ HeddleStatus heddleFunctionPlan(const HeddleProgram *program, int32_t function,
 }
 
 const char *const *heddleDeviceNames(void) {
-  static const char *const names[] = {"cpu", nullptr};
+  static const char *const names[] = {"cpu", "cuda", nullptr};
   return names;
 }
 
 const char *heddleDeviceDescription(const char *device) {
-  if (!device || std::strcmp(device, "cpu") != 0)
-    return nullptr;
-  static const std::string name = cpuName();
-  return name.c_str();
+  const char *description = nullptr;
+  HeddleStatus failure = guarded([&] {
+    bool cuda = false;
+    int ordinal = -1;
+    Status s = parseDevice(device, cuda, ordinal);
+    if (s.ok())
+      description = keep(cuda ? describeCuda(ordinal) : cpuName());
+    return s;
+  });
+  heddleStatusFree(failure);
+  return description;
 }
 
 HeddleStatus heddleSessionCreate(const HeddleProgram *program, int32_t function,
@@ -278,22 +345,33 @@ HeddleStatus heddleSessionCreate(const HeddleProgram *program, int32_t function,
       return s;
     if (!session)
       return missing("a place for the session");
-    if (Status s = checkDevice(device); !s)
+    bool onCuda = false;
+    int ordinal = -1;
+    if (Status s = parseDevice(device, onCuda, ordinal); !s)
       return s;
-    CpuOptions cpu;
-    if (options) {
-      if (options->structSize != sizeof(HeddleSessionOptions))
-        return Status::error("expected session options of " +
-                             std::to_string(sizeof(HeddleSessionOptions)) +
-                             " bytes, got " +
-                             std::to_string(options->structSize) +
-                             "; set structSize to their size");
-      cpu.threads = options->threads;
-      cpu.poison = options->poison != 0;
-    }
+    HeddleSessionOptions read;
+    if (Status s = readOptions(options, read); !s)
+      return s;
     auto created = std::make_unique<HeddleSession>();
-    Status s =
-        CpuExecutable::load(*f, program->program, cpu, created->executable);
+    Status s;
+    if (onCuda) {
+      CudaOptions cuda;
+      cuda.device = ordinal;
+      cuda.context = read.context;
+      cuda.stream = read.stream;
+      cuda.poison = read.poison != 0;
+      cuda.checkLaunches = read.checkLaunches != 0;
+      created->devicePointers = read.devicePointers != 0;
+      // Host pointers do not say where to run.
+      if (!created->devicePointers && !cuda.context && ordinal < 0)
+        cuda.device = 0;
+      s = CudaExecutable::load(*f, program->program, cuda, created->cuda);
+    } else {
+      CpuOptions cpu;
+      cpu.threads = read.threads;
+      cpu.poison = read.poison != 0;
+      s = CpuExecutable::load(*f, program->program, cpu, created->executable);
+    }
     if (s.ok())
       *session = created.release();
     return s;
@@ -303,7 +381,7 @@ HeddleStatus heddleSessionCreate(const HeddleProgram *program, int32_t function,
 void heddleSessionFree(HeddleSession *session) { delete session; }
 
 int32_t heddleSessionNumThreads(const HeddleSession *session) {
-  return session ? session->executable->threads() : 0;
+  return session && session->executable ? session->executable->threads() : 0;
 }
 
 HeddleStatus heddleSessionRun(HeddleSession *session, void *const *arguments,
@@ -312,12 +390,16 @@ HeddleStatus heddleSessionRun(HeddleSession *session, void *const *arguments,
   return guarded([&] {
     if (!session)
       return missing("a session");
-    const Function &f = session->executable->function();
+    const Function &f = session->function();
     if (Status s = checkCount("arguments", numArguments, f.arguments.size());
         !s)
       return s;
     if (Status s = checkCount("results", numResults, f.results.size()); !s)
       return s;
-    return session->executable->run(arguments, results);
+    if (session->executable)
+      return session->executable->run(arguments, results);
+    if (session->devicePointers)
+      return session->cuda->run(arguments, results);
+    return session->cuda->runHost(arguments, results);
   });
 }

@@ -17,7 +17,7 @@ namespace heddle::bundle {
 /// line-end conversion.
 constexpr unsigned char kMagic[8] = {'H', 'E', 'D', 'D', 'L', 'E', 0x1a, '\n'};
 /// Raised by every change that an older reader would misread.
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 
 // Header fields, by byte offset.
 constexpr size_t kVersionAt = 8;       // u32
@@ -35,6 +35,7 @@ enum class SectionKind : uint32_t {
   Object = 2,    // ELF relocatable of one function
   Constants = 3, // constant data of one function
   Source = 4,    // MLIR text of one function
+  Image = 5,     // GPU code: the next image of one function
 };
 
 /// Repeats may nest this deep.

@@ -191,6 +191,32 @@ static KernelInfo getKernel(ByteReader &r) {
   return k;
 }
 
+static GpuKernel getGpuKernel(ByteReader &r) {
+  GpuKernel k;
+  k.symbol = r.string("kernel symbol");
+  for (uint32_t &n : k.grid)
+    n = r.u32("grid size");
+  for (uint32_t &n : k.block)
+    n = r.u32("block size");
+  k.sharedBytes = r.i64("shared memory bytes");
+  for (int64_t *v :
+       {&k.registers, &k.spillBytes, &k.stackBytes, &k.staticSharedBytes})
+    *v = r.i64("kernel figure");
+  k.tile = r.string("tile");
+  return k;
+}
+
+static GpuImage getImage(ByteReader &r) {
+  GpuImage image;
+  image.kind = static_cast<GpuImageKind>(r.choice(2, "image kind"));
+  image.target = r.string("image target");
+  image.ptxVersion = r.u32("PTX version");
+  uint32_t n = r.count(72, "image kernels");
+  for (uint32_t i = 0; i < n && r.ok(); ++i)
+    image.kernels.push_back(getGpuKernel(r));
+  return image;
+}
+
 static MemoryPlan getPlan(ByteReader &r) {
   MemoryPlan p;
   for (int64_t *v : {&p.argBytes, &p.outBytes, &p.aliasBytes, &p.arenaBytes,
@@ -207,7 +233,7 @@ static void decodeProgram(ByteReader &r, Program &program) {
   uint32_t numFeatures = r.count(4, "isa features");
   for (uint32_t i = 0; i < numFeatures && r.ok(); ++i)
     program.isaFeatures.push_back(r.string("isa feature"));
-  uint32_t numFunctions = r.count(80, "functions");
+  uint32_t numFunctions = r.count(84, "functions");
   for (uint32_t i = 0; i < numFunctions && r.ok(); ++i) {
     Function f;
     f.name = r.string("function name");
@@ -216,6 +242,9 @@ static void decodeProgram(ByteReader &r, Program &program) {
     uint32_t numKernels = r.count(44, "kernels");
     for (uint32_t k = 0; k < numKernels && r.ok(); ++k)
       f.kernels.push_back(getKernel(r));
+    uint32_t numImages = r.count(13, "images");
+    for (uint32_t k = 0; k < numImages && r.ok(); ++k)
+      f.images.push_back(getImage(r));
     f.plan = getPlan(r);
     f.commands = getCommands(r, 0);
     program.functions.push_back(std::move(f));
@@ -314,29 +343,26 @@ static Status readSections(const uint8_t *data, size_t size,
   return {};
 }
 
-Status deserializeProgram(const uint8_t *data, size_t size, Program &program) {
-  if (Status s = readHeader(data, size); !s)
-    return s;
-  std::vector<Section> sections;
-  if (Status s = readSections(data, size, sections); !s)
-    return s;
-  if (sections.empty() || sections[0].kind != SectionKind::Program)
-    return corrupt("its first section is not the program");
-  Program result;
-  ByteReader reader(sections[0].data, sections[0].size);
-  decodeProgram(reader, result);
-  if (!reader.ok())
-    return corrupt(reader.message());
+/// The bulk data of the functions; their images are filled in order.
+static Status readBulk(const std::vector<Section> &sections, Program &program) {
+  std::vector<size_t> numImages(program.functions.size());
   for (size_t i = 1; i < sections.size(); ++i) {
     const Section &s = sections[i];
-    if (s.function >= result.functions.size())
+    if (s.function >= program.functions.size())
       return corrupt("section " + std::to_string(i) + " belongs to function " +
                      std::to_string(s.function) + " of " +
-                     std::to_string(result.functions.size()));
-    Function &f = result.functions[s.function];
+                     std::to_string(program.functions.size()));
+    Function &f = program.functions[s.function];
     switch (s.kind) {
     case SectionKind::Object:
       f.objects.emplace_back(s.data, s.data + s.size);
+      continue;
+    case SectionKind::Image:
+      if (numImages[s.function] == f.images.size())
+        return corrupt("section " + std::to_string(i) + " is an image more " +
+                       "than the " + std::to_string(f.images.size()) +
+                       " that function '" + f.name + "' lists");
+      f.images[numImages[s.function]++].bytes.assign(s.data, s.data + s.size);
       continue;
     case SectionKind::Constants:
       f.constants.assign(s.data, s.data + s.size);
@@ -350,6 +376,24 @@ Status deserializeProgram(const uint8_t *data, size_t size, Program &program) {
     return corrupt("section " + std::to_string(i) + " has the unknown kind " +
                    std::to_string(static_cast<uint32_t>(s.kind)));
   }
+  return {};
+}
+
+Status deserializeProgram(const uint8_t *data, size_t size, Program &program) {
+  if (Status s = readHeader(data, size); !s)
+    return s;
+  std::vector<Section> sections;
+  if (Status s = readSections(data, size, sections); !s)
+    return s;
+  if (sections.empty() || sections[0].kind != SectionKind::Program)
+    return corrupt("its first section is not the program");
+  Program result;
+  ByteReader reader(sections[0].data, sections[0].size);
+  decodeProgram(reader, result);
+  if (!reader.ok())
+    return corrupt(reader.message());
+  if (Status s = readBulk(sections, result); !s)
+    return s;
   if (Status s = verifyProgram(result); !s)
     return corrupt(s.message);
   program = std::move(result);

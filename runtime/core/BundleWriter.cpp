@@ -127,6 +127,24 @@ static void putKernel(ByteWriter &w, const KernelInfo &k) {
   w.i64(k.minBytes);
 }
 
+static void putImage(ByteWriter &w, const GpuImage &image) {
+  w.u8(static_cast<uint8_t>(image.kind));
+  w.string(image.target);
+  w.u32(image.ptxVersion);
+  w.count(image.kernels.size());
+  for (const GpuKernel &k : image.kernels) {
+    w.string(k.symbol);
+    for (uint32_t n : k.grid)
+      w.u32(n);
+    for (uint32_t n : k.block)
+      w.u32(n);
+    for (int64_t v : {k.sharedBytes, k.registers, k.spillBytes, k.stackBytes,
+                      k.staticSharedBytes})
+      w.i64(v);
+    w.string(k.tile);
+  }
+}
+
 static void putPlan(ByteWriter &w, const MemoryPlan &p) {
   for (int64_t v : {p.argBytes, p.outBytes, p.aliasBytes, p.arenaBytes,
                     p.scratchBytesPerThread, p.maxLiveBytes, p.workBytes})
@@ -152,6 +170,9 @@ static std::vector<uint8_t> encodeProgram(const Program &program) {
     w.count(f.kernels.size());
     for (const KernelInfo &k : f.kernels)
       putKernel(w, k);
+    w.count(f.images.size());
+    for (const GpuImage &image : f.images)
+      putImage(w, image);
     putPlan(w, f.plan);
     putCommands(w, f.commands);
   }
@@ -175,6 +196,8 @@ std::vector<uint8_t> serializeProgram(const Program &program) {
     };
     for (const std::vector<uint8_t> &object : f.objects)
       add(SectionKind::Object, object.data(), object.size());
+    for (const GpuImage &image : f.images)
+      add(SectionKind::Image, image.bytes.data(), image.bytes.size());
     add(SectionKind::Constants, f.constants.data(), f.constants.size());
     add(SectionKind::Source, f.source.data(), f.source.size());
   }

@@ -44,6 +44,8 @@ private:
 
   Status signature();
   Status plan();
+  Status images();
+  Status gpuKernel(const GpuKernel &k, const std::string &name);
   Status commands(const std::vector<Command> &list);
   Status command(const Command &c);
   Status launch(const Command &c);
@@ -126,6 +128,70 @@ Status FunctionVerifier::plan() {
       return error(name + " needs " + std::to_string(k.scratchBytes) +
                    " bytes of scratch, the plan has " +
                    std::to_string(p.scratchBytesPerThread));
+  }
+  return {};
+}
+
+/// Limits of a launch on every chip since compute capability 3.0 (CUDA C++
+/// programming guide, "Technical Specifications per Compute Capability").
+Status FunctionVerifier::gpuKernel(const GpuKernel &k,
+                                   const std::string &name) {
+  static constexpr uint32_t kGrid[3] = {0x7fffffff, 65535, 65535};
+  static constexpr uint32_t kBlock[3] = {1024, 1024, 64};
+  if (k.symbol.empty())
+    return error(name + " has no symbol");
+  uint64_t threads = 1;
+  for (int d = 0; d < 3; ++d) {
+    std::string axis(1, "xyz"[d]);
+    if (k.grid[d] > kGrid[d])
+      return error(name + " has " + std::to_string(k.grid[d]) +
+                   " blocks along " + axis + ", a grid has at most " +
+                   std::to_string(kGrid[d]));
+    if (k.block[d] < 1 || k.block[d] > kBlock[d])
+      return error(name + " has blocks of " + std::to_string(k.block[d]) +
+                   " threads along " + axis + ", possible are 1 to " +
+                   std::to_string(kBlock[d]));
+    threads *= k.block[d];
+  }
+  if (threads > 1024)
+    return error(name + " has blocks of " + std::to_string(threads) +
+                 " threads, possible are 1 to 1024");
+  if (k.sharedBytes < 0 || k.sharedBytes > (1 << 20))
+    return error(name + " has the impossible number of " +
+                 std::to_string(k.sharedBytes) + " bytes of shared memory");
+  for (int64_t v :
+       {k.registers, k.spillBytes, k.stackBytes, k.staticSharedBytes})
+    if (v < -1 || v > kMaxBytes)
+      return error(name + " has the impossible figure " + std::to_string(v));
+  return {};
+}
+
+Status FunctionVerifier::images() {
+  std::set<std::pair<std::string, GpuImageKind>> seen;
+  for (const GpuImage &image : f.images) {
+    std::string name = std::string("the ") + gpuImageKindName(image.kind) +
+                       " image for '" + image.target + "'";
+    GpuArch arch;
+    if (!parseGpuArch(image.target, arch))
+      return error(name + " has no target like sm_80");
+    if (!seen.insert({image.target, image.kind}).second)
+      return error(name + " exists twice");
+    if (image.bytes.empty())
+      return error(name + " is empty");
+    bool isPtx = image.kind == GpuImageKind::Ptx;
+    if (isPtx != (image.ptxVersion != 0) || image.ptxVersion > 999)
+      return error(name + " has the impossible PTX version " +
+                   std::to_string(image.ptxVersion));
+    if (image.kernels.size() != f.kernels.size())
+      return error(name + " has " + std::to_string(image.kernels.size()) +
+                   " kernels, the function " +
+                   std::to_string(f.kernels.size()));
+    for (size_t i = 0; i < image.kernels.size(); ++i)
+      if (Status s = gpuKernel(image.kernels[i], "kernel " + std::to_string(i) +
+                                                     " '" + f.kernels[i].name +
+                                                     "' of " + name);
+          !s)
+        return s;
   }
   return {};
 }
@@ -271,6 +337,8 @@ Status FunctionVerifier::run() {
   if (Status s = signature(); !s)
     return s;
   if (Status s = plan(); !s)
+    return s;
+  if (Status s = images(); !s)
     return s;
   return commands(f.commands);
 }

@@ -90,6 +90,48 @@ void printSignature(const char *title,
   }
 }
 
+Json reportImages(const Function &function) {
+  Json list = Json::array();
+  for (const GpuImage &image : function.images) {
+    Json kernels = Json::array();
+    for (const GpuKernel &k : image.kernels)
+      kernels.push_back({{"symbol", k.symbol},
+                         {"grid", k.grid},
+                         {"block", k.block},
+                         {"shared_bytes", k.sharedBytes},
+                         {"registers", k.registers},
+                         {"spill_bytes", k.spillBytes},
+                         {"stack_bytes", k.stackBytes},
+                         {"static_shared_bytes", k.staticSharedBytes},
+                         {"tile", k.tile}});
+    list.push_back({{"target", image.target},
+                    {"kind", gpuImageKindName(image.kind)},
+                    {"ptx_version", ptxVersionText(image.ptxVersion)},
+                    {"bytes", image.bytes.size()},
+                    {"kernels", std::move(kernels)}});
+  }
+  return list;
+}
+
+std::string known(int64_t value) {
+  return value < 0 ? "?" : std::to_string(value);
+}
+
+void printImages(const Function &function, std::ostream &os) {
+  for (const GpuImage &image : function.images) {
+    os << "  " << gpuImageKindName(image.kind) << " for " << image.target
+       << ", " << image.bytes.size() << " bytes\n";
+    for (const GpuKernel &k : image.kernels)
+      os << format(
+          "    %s: grid %ux%ux%u of %ux%ux%u threads, registers %s, "
+          "shared %" PRId64 " + %s, spills %s, stack %s  %s\n",
+          k.symbol.c_str(), k.grid[0], k.grid[1], k.grid[2], k.block[0],
+          k.block[1], k.block[2], known(k.registers).c_str(), k.sharedBytes,
+          known(k.staticSharedBytes).c_str(), known(k.spillBytes).c_str(),
+          known(k.stackBytes).c_str(), k.tile.c_str());
+  }
+}
+
 } // namespace
 
 Status heddle::parseReportFormat(const std::string &value,
@@ -129,6 +171,7 @@ Json heddle::reportFunction(const Function &function, int threads) {
               {"results", reportSignature(function.results, false)},
               {"flops", flops},
               {"kernels", std::move(kernels)},
+              {"images", reportImages(function)},
               {"commands",
                {{"launch", counts.of(Command::Kind::Launch)},
                 {"copy", counts.of(Command::Kind::Copy)},
@@ -187,6 +230,8 @@ void heddle::printFunctionReport(const Function &function, int threads,
      << counts.of(Command::Kind::Copy) << " copy, "
      << counts.of(Command::Kind::Fill) << " fill, "
      << counts.of(Command::Kind::Repeat) << " repeat\n";
+
+  printImages(function, os);
 
   const MemoryPlan &plan = function.plan;
   os << format("  memory in MiB with %d thread%s\n", threads,

@@ -1,6 +1,7 @@
 //===- Compile.cpp - from a model file to what was asked for --------------===//
 
 #include "Compile.h"
+#include "EmitGpu.h"
 
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/Diagnostics.h"
@@ -54,6 +55,8 @@ static bool render(const Options &options, ModuleOp module, std::string &text) {
   switch (options.emit) {
   case Emit::Nothing:
   case Emit::Bundle:
+  case Emit::Ptx:
+  case Emit::Cubin:
     return true;
   case Emit::Mlir: {
     // Flags of the printer (--mlir-print-debuginfo, ...) come from its options.
@@ -74,8 +77,7 @@ static bool render(const Options &options, ModuleOp module, std::string &text) {
 static bool compileModel(const Options &options, const std::string &input,
                          Program &program, std::string &text, Status &status) {
   std::string message;
-  std::unique_ptr<llvm::MemoryBuffer> file =
-      openInputFile(input, &message);
+  std::unique_ptr<llvm::MemoryBuffer> file = openInputFile(input, &message);
   if (!file) {
     status = Status::error(message);
     return false;
@@ -95,6 +97,9 @@ static bool compileModel(const Options &options, const std::string &input,
   OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(sources, &context);
   if (!module)
     return false;
+
+  if (options.emit == Emit::Ptx || options.emit == Emit::Cubin)
+    return succeeded(emitGpu(options, *module, text));
 
   CompileOptions compile = options.compile;
   const llvm::MemoryBuffer &content =
@@ -148,6 +153,7 @@ bool heddle::compile::compileFiles(const Options &options, Status &status) {
     status = writeOutput(options, program, text);
   if (!status.ok())
     return false;
-  printReport(options, program);
+  if (options.emit != Emit::Cubin) // has printed its own
+    printReport(options, program);
   return true;
 }

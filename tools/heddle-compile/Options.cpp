@@ -3,6 +3,7 @@
 #include "Options.h"
 
 #include "heddle/Runtime/CpuDevice.h"
+#include "heddle/Runtime/GpuImage.h"
 
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/MLIRContext.h"
@@ -36,14 +37,19 @@ struct Flags {
                               cl::value_desc("file"), cl::cat(category)};
   cl::alias outputAlias{"output", cl::desc("same as -o"), cl::aliasopt(output),
                         cl::cat(category)};
-  cl::opt<std::string> target{"target", cl::desc("cpu (default)"),
+  cl::opt<std::string> target{"target",
+                              cl::desc("cpu (default); a GPU for --emit=ptx "
+                                       "and --emit=cubin: sm_80, sm_86, sm_89, "
+                                       "sm_90 or sm_90a"),
                               cl::init("cpu"), cl::value_desc("name"),
                               cl::cat(category)};
   cl::opt<std::string> cpu{
       "cpu", cl::desc("native (default), x86-64-v3 or x86-64-v4"),
       cl::init("native"), cl::value_desc("name"), cl::cat(category)};
   cl::opt<std::string> emit{
-      "emit", cl::desc("what to write: bundle (default), mlir, llvm or asm"),
+      "emit",
+      cl::desc("what to write: bundle (default), mlir, llvm, asm; of a module "
+               "that holds a gpu.module of llvm and nvvm ops: ptx or cubin"),
       cl::value_desc("kind"), cl::cat(category)};
   cl::opt<std::string> compileTo{
       "compile-to",
@@ -66,6 +72,24 @@ struct Flags {
   cl::opt<bool> verifyEach{"verify-each",
                            cl::desc("check the IR after every pass"),
                            cl::cat(category)};
+  cl::opt<std::string> ptxVersion{
+      "ptx-version",
+      cl::desc("PTX ISA of GPU code; default: the lowest that has the target, "
+               "from 8.0"),
+      cl::value_desc("major.minor"), cl::cat(category)};
+  cl::opt<bool> lineInfo{"line-info",
+                         cl::desc("line numbers in GPU code, for profilers"),
+                         cl::cat(category)};
+  cl::opt<std::string> libdevice{
+      "libdevice",
+      cl::desc("libdevice.10.bc; default: that of CUDA_HOME, CUDA_PATH or "
+               "/usr/local/cuda"),
+      cl::value_desc("file"), cl::cat(category)};
+  cl::opt<std::string> ptxas{
+      "ptxas",
+      cl::desc("the assembler for --emit=cubin; default: on PATH or in "
+               "CUDA_HOME, CUDA_PATH or /usr/local/cuda"),
+      cl::value_desc("file"), cl::cat(category)};
   cl::opt<bool> listTargets{"list-targets", cl::desc("list the targets"),
                             cl::cat(category)};
 };
@@ -76,7 +100,8 @@ void releaseNames() {
   llvm::SmallVector<cl::Option *> taken;
   for (llvm::StringRef name :
        {"o", "output", "target", "cpu", "emit", "compile-to", "entry", "report",
-        "threads", "verify-each", "list-targets"})
+        "threads", "verify-each", "list-targets", "ptx-version", "line-info",
+        "libdevice", "ptxas"})
     if (cl::Option *option = registered.lookup(name))
       taken.push_back(option);
   for (cl::Option *option : taken)
@@ -162,10 +187,26 @@ static Status readEmit(Options &options) {
                   .Case("mlir", Emit::Mlir)
                   .Case("llvm", Emit::Llvm)
                   .Case("asm", Emit::Asm)
+                  .Case("ptx", Emit::Ptx)
+                  .Case("cubin", Emit::Cubin)
                   .Default(std::nullopt);
   if (!kind)
-    return expectedOneOf("emit", "bundle, mlir, llvm or asm", own.emit);
+    return expectedOneOf("emit", "bundle, mlir, llvm, asm, ptx or cubin",
+                         own.emit);
   options.emit = *kind;
+  bool gpuCode = options.emit == Emit::Ptx || options.emit == Emit::Cubin;
+  if (gpuCode && !options.gpu)
+    return expectedOneOf(
+        "target", GpuTarget::names() + " with --emit=" + own.emit, own.target);
+  if (options.gpu && !gpuCode)
+    return Status::error(
+        "expected --emit=ptx or --emit=cubin with --target=" + own.target +
+        ", got '" + (own.emit.empty() ? "bundle" : own.emit.getValue()) + "'");
+  if (gpuCode && partial)
+    return Status::error("expected no --compile-to with --emit=" + own.emit +
+                         ", got '" + own.compileTo + "'");
+  if (gpuCode)
+    return {};
   if (options.emit == Emit::Bundle) {
     if (partial)
       return Status::error("expected --compile-to=object with --emit=bundle, "
@@ -183,6 +224,31 @@ static Status readEmit(Options &options) {
   return {};
 }
 
+/// "8.4" to 84.
+static Status readPtxVersion(llvm::StringRef text, uint32_t &version) {
+  auto [majorText, minorText] = text.split('.');
+  uint32_t major = 0, minor = 0;
+  if (majorText.getAsInteger(10, major) || minorText.getAsInteger(10, minor) ||
+      major == 0 || major > 99 || minor > 9)
+    return expectedOneOf("ptx-version", "like 8.0", text);
+  version = 10 * major + minor;
+  return {};
+}
+
+static Status readGpuOptions(Options &options) {
+  const Flags &own = flags();
+  std::string error;
+  if (own.target != "cpu" &&
+      failed(GpuTarget::parse(own.target, options.gpu, error)))
+    return expectedOneOf("target", "cpu, " + GpuTarget::names(), own.target);
+  options.ptx.lineInfo = own.lineInfo;
+  options.ptx.libdevice = own.libdevice;
+  options.ptxas = own.ptxas;
+  if (own.ptxVersion.empty())
+    return {};
+  return readPtxVersion(own.ptxVersion, options.ptx.ptxVersion);
+}
+
 static Status readOptions(Options &options) {
   const Flags &own = flags();
   options.compile.verifyEach = own.verifyEach;
@@ -196,8 +262,8 @@ static Status readOptions(Options &options) {
   options.inputs.assign(own.inputs.begin(), own.inputs.end());
   options.output = own.output;
 
-  if (own.target != "cpu")
-    return expectedOneOf("target", "cpu", own.target);
+  if (Status status = readGpuOptions(options); !status.ok())
+    return status;
   if (own.cpu != "native" && own.cpu != "x86-64-v3" && own.cpu != "x86-64-v4")
     return expectedOneOf("cpu", "native, x86-64-v3 or x86-64-v4", own.cpu);
   options.compile.target = own.target;
@@ -207,14 +273,15 @@ static Status readOptions(Options &options) {
   if (Status status = readEmit(options); !status.ok())
     return status;
   if (options.inputs.size() > 1 && options.emit != Emit::Bundle)
-    return Status::error("expected one model with --emit and --compile-to, got " +
-                         std::to_string(options.inputs.size()) +
-                         "; a bundle alone holds several");
+    return Status::error(
+        "expected one model with --emit and --compile-to, got " +
+        std::to_string(options.inputs.size()) +
+        "; a bundle alone holds several");
   if (own.report.getNumOccurrences()) {
     if (Status status = parseReportFormat(own.report, options.report);
         !status.ok())
       return status;
-    if (options.emit != Emit::Bundle)
+    if (options.emit != Emit::Bundle && options.emit != Emit::Cubin)
       return Status::error("expected a whole compilation with --report, got "
                            "one that stops at an earlier stage; drop --emit "
                            "and --compile-to");
@@ -245,4 +312,12 @@ static Status readOptions(Options &options) {
 void heddle::compile::printTargets(llvm::raw_ostream &os) {
   os << "cpu  --cpu=native|x86-64-v3|x86-64-v4; this machine: " << cpuName()
      << "\n";
+  for (const GpuTarget &target : GpuTarget::all()) {
+    os << target.name << (target.specific ? "  " : "   ");
+    for (const GpuChip &chip : target.chips)
+      os << (&chip == target.chips.begin() ? "" : ", ") << chip.name;
+    os << "; " << target.maxSharedPerBlock / 1024
+       << " KiB of shared memory in a block, PTX "
+       << ptxVersionText(std::max(target.minPtxVersion, 80u)) << "\n";
+  }
 }

@@ -5,13 +5,14 @@
 
 #include "common/Report.h"
 #include "heddle/Pipelines/Pipelines.h"
+#include "heddle/Target/PtxObject.h"
 
 #include <string>
 
 namespace heddle::compile {
 
 /// What heddle-compile writes.
-enum class Emit { Nothing, Bundle, Mlir, Llvm, Asm };
+enum class Emit { Nothing, Bundle, Mlir, Llvm, Asm, Ptx, Cubin };
 
 /// A checked command line.
 struct Options {
@@ -23,6 +24,9 @@ struct Options {
   int threads = 1; // workers that the memory figures of the report are for
   bool listTargets = false;
   CompileOptions compile;
+  const GpuTarget *gpu = nullptr; // of Emit::Ptx and Emit::Cubin
+  PtxOptions ptx;
+  std::string ptxas; // path; empty: the one that is installed
 };
 
 /// Registers the options of MLIR's pass manager, printer and context beside our

@@ -3,6 +3,7 @@
 #include "Execute.h"
 
 #include "heddle/Runtime/CpuDevice.h"
+#include "heddle/Runtime/CudaDevice.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -131,6 +132,37 @@ static Status executeCpu(const Options &options, const Program &program,
   return status;
 }
 
+static Status executeCuda(const Options &options, const Program &program,
+                          const Function &function,
+                          std::vector<HostTensor> &arguments,
+                          std::vector<HostTensor> &results, Timing &timing) {
+  CudaOptions cuda;
+  cuda.device = options.deviceOrdinal;
+  cuda.checkLaunches = options.checkLaunches;
+  cuda.poison = options.repeats == 0;
+  std::unique_ptr<CudaExecutable> executable;
+  if (Status s = CudaExecutable::load(function, program, cuda, executable);
+      !s.ok())
+    return s;
+  std::vector<const void *> argumentPointers;
+  std::vector<void *> resultPointers;
+  for (const HostTensor &argument : arguments)
+    argumentPointers.push_back(argument.bytes.data());
+  for (const NamedTensorType &result : function.results)
+    results.emplace_back(result.type);
+  for (HostTensor &result : results)
+    resultPointers.push_back(result.bytes.data());
+  CudaTiming samples;
+  samples.warmup = options.warmup;
+  samples.repeats = options.repeats;
+  Status status =
+      executable->runHost(argumentPointers.data(), resultPointers.data(),
+                          options.repeats ? &samples : nullptr);
+  timing.samples.assign(samples.milliseconds.begin(),
+                        samples.milliseconds.end());
+  return status;
+}
+
 static Status executeReference(const Options &options, const Function &function,
                                const std::vector<HostTensor> &arguments,
                                std::vector<HostTensor> &results,
@@ -159,5 +191,7 @@ Status heddle::run::execute(const Options &options, const Program &program,
                             std::vector<HostTensor> &results, Timing &timing) {
   if (options.device == DeviceKind::Reference)
     return executeReference(options, function, arguments, results, timing);
+  if (options.device == DeviceKind::Cuda)
+    return executeCuda(options, program, function, arguments, results, timing);
   return executeCpu(options, program, function, arguments, results, timing);
 }

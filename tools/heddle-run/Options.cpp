@@ -64,6 +64,26 @@ Status parsePath(const std::string &option, const std::string &text,
   return {};
 }
 
+/// "cpu", "reference", "cuda" or "cuda:1".
+Status parseDevice(const std::string &text, Options &options) {
+  if (text == "cpu" || text == "reference" || text == "cuda") {
+    options.device = text == "cpu"    ? DeviceKind::Cpu
+                     : text == "cuda" ? DeviceKind::Cuda
+                                      : DeviceKind::Reference;
+    return {};
+  }
+  const std::string cuda = "cuda:";
+  if (text.compare(0, cuda.size(), cuda) == 0) {
+    const char *first = text.data() + cuda.size();
+    const char *last = text.data() + text.size();
+    auto [end, error] = std::from_chars(first, last, options.deviceOrdinal);
+    options.device = DeviceKind::Cuda;
+    if (error == std::errc() && end == last && options.deviceOrdinal >= 0)
+      return {};
+  }
+  return expectedOneOf("--device", "cpu, cuda, cuda:N or reference", text);
+}
+
 Status checkTolerance(const std::string &option,
                       const std::optional<double> &value) {
   if (!value || (std::isfinite(*value) && *value >= 0))
@@ -77,12 +97,11 @@ Status finish(const RawOptions &raw, Options &options) {
   if (options.model.empty() && !options.listDevices)
     return Status::error("expected a model, found none; pass MODEL.heddle or "
                          "MODEL.mlir, or - for standard input");
-  if (raw.device == "cpu")
-    options.device = DeviceKind::Cpu;
-  else if (raw.device == "reference")
-    options.device = DeviceKind::Reference;
-  else
-    return expectedOneOf("--device", "cpu or reference", raw.device);
+  if (Status s = parseDevice(raw.device, options); !s.ok())
+    return s;
+  if (options.checkLaunches && options.device != DeviceKind::Cuda)
+    return Status::error("expected --device=cuda with --check-launches, got '" +
+                         raw.device + "'");
   if (raw.referenceMode != "exact" && raw.referenceMode != "declared")
     return expectedOneOf("--reference-mode", "exact or declared",
                          raw.referenceMode);
@@ -137,7 +156,8 @@ Status heddle::run::parseCommandLine(int argc, char **argv, Options &options,
   app.set_version_flag("--version", "heddle-run " HEDDLE_VERSION);
   app.add_option("model", options.model,
                  "MODEL.heddle or MODEL.mlir; - is standard input");
-  app.add_option("--device", raw.device, "cpu (default) or reference");
+  app.add_option("--device", raw.device,
+                 "cpu (default), cuda, cuda:N or reference");
   app.add_option("--function", options.function,
                  "function to run, where there are several");
   auto repeated = [&](const char *name, std::vector<std::string> &values,
@@ -171,6 +191,9 @@ Status heddle::run::parseCommandLine(int argc, char **argv, Options &options,
   app.add_flag("--report{text}", raw.report,
                "also print signature, kernels and memory plan: text or json "
                "(JSON only on standard output)");
+  app.add_flag("--check-launches", options.checkLaunches,
+               "on a CUDA device, wait after every command, so that a failure "
+               "names its kernel");
   app.add_flag("--list-devices", options.listDevices, "list the devices");
   try {
     app.parse(argc, argv);

@@ -19,12 +19,14 @@ struct InputSpec {
   uint64_t seed = 0;
 };
 
-enum class DeviceKind { Cpu, Reference };
+enum class DeviceKind { Cpu, Cuda, Reference };
 
 /// A checked command line.
 struct Options {
   std::string model; // .heddle or .mlir; "-" is standard input
   DeviceKind device = DeviceKind::Cpu;
+  int deviceOrdinal = 0;      // of a CUDA device
+  bool checkLaunches = false; // on a CUDA device: wait after every command
   std::string function; // empty: the only one
   std::vector<InputSpec> inputs;
   std::vector<std::string> outputs;  // .npy paths, in the order of results

@@ -8,6 +8,7 @@
 #include "Values.h"
 
 #include "heddle/Runtime/CpuDevice.h"
+#include "heddle/Runtime/CudaDevice.h"
 #include "heddle/Runtime/Npy.h"
 
 #include <iostream>
@@ -173,12 +174,23 @@ void printText(const Options &options, const Function &function,
     os << "time: " << timing.str() << "\n";
 }
 
+/// "cpu", "AMD EPYC ..." and the like.
+std::pair<std::string, std::string> deviceNames(const Options &options) {
+  if (options.device != DeviceKind::Cuda)
+    return {options.device == DeviceKind::Cpu ? "cpu" : "reference", cpuName()};
+  std::vector<CudaDeviceInfo> devices;
+  if (!listCudaDevices(devices).ok() ||
+      static_cast<size_t>(options.deviceOrdinal) >= devices.size())
+    return {"cuda", ""};
+  return {"cuda", describeCudaDevice(devices[options.deviceOrdinal])};
+}
+
 void printJson(const Options &options, const Function &function,
                const std::vector<HostTensor> &results,
                const std::vector<Check> &checks, const Timing &timing) {
-  bool cpu = options.device == DeviceKind::Cpu;
-  Json json{{"device", cpu ? "cpu" : "reference"},
-            {"device_name", cpuName()},
+  auto [device, deviceName] = deviceNames(options);
+  Json json{{"device", device},
+            {"device_name", deviceName},
             {"threads", workers(options)},
             {"function", reportFunction(function, workers(options))},
             {"results", Json::array()},
@@ -254,6 +266,12 @@ Status heddle::run::runSession(const Options &options, bool &matched) {
 
 void heddle::run::printDevices(std::ostream &os) {
   os << "cpu        " << cpuName() << ", " << cpuThreads() << " threads\n";
+  std::vector<CudaDeviceInfo> devices;
+  if (Status s = listCudaDevices(devices); !s.ok())
+    os << "cuda       unavailable: " << s.message << "\n";
+  for (const CudaDeviceInfo &device : devices)
+    os << "cuda:" << device.ordinal << "     " << describeCudaDevice(device)
+       << "\n";
   if (hasCompiler())
     os << "reference  naive loops in f64 on the CPU; what results are judged "
           "by\n";

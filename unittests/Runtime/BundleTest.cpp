@@ -31,6 +31,8 @@ void reseal(std::vector<uint8_t> &bytes) {
 std::vector<uint8_t> smallBundle() {
   Function f = layersFunction();
   f.objects = {std::vector<uint8_t>(100)}; // reading does not look into it
+  f.images = {imageFor(f, GpuImageKind::Ptx, "sm_80"),
+              imageFor(f, GpuImageKind::Cubin, "sm_90a")};
   return serializeProgram(programOf({f}));
 }
 
@@ -123,10 +125,69 @@ TEST(Bundle, WritesAndReadsEveryField) {
   EXPECT_EQ(serializeProgram(q), bytes);
 }
 
+TEST(Bundle, WritesAndReadsImages) {
+  Function f = layersFunction();
+  f.images = {imageFor(f, GpuImageKind::Ptx, "sm_80"),
+              imageFor(f, GpuImageKind::Cubin, "sm_90a"),
+              imageFor(f, GpuImageKind::Emulator, "sm_90a")};
+  GpuKernel &k = f.images[1].kernels[1];
+  k.grid = {0x7fffffff, 65535, 2};
+  k.block = {1, 16, 64};
+  k.registers = 255;
+  k.spillBytes = 8;
+  k.stackBytes = 16;
+  k.staticSharedBytes = 4096;
+  Function g = layersFunction();
+  g.images = {imageFor(g, GpuImageKind::Ptx, "sm_90")};
+  std::vector<uint8_t> bytes = serializeProgram(programOf({f, g}));
+  Program q;
+  Status s = deserializeProgram(bytes.data(), bytes.size(), q);
+  ASSERT_TRUE(s.ok()) << s.message;
+  ASSERT_EQ(q.functions[0].images.size(), 3u);
+  ASSERT_EQ(q.functions[1].images.size(), 1u);
+  for (size_t i = 0; i < 3; ++i) {
+    const GpuImage &read = q.functions[0].images[i], &written = f.images[i];
+    EXPECT_EQ(read.target, written.target);
+    EXPECT_EQ(read.kind, written.kind);
+    EXPECT_EQ(read.ptxVersion, written.ptxVersion);
+    EXPECT_EQ(read.bytes, written.bytes);
+  }
+  const GpuKernel &r = q.functions[0].images[1].kernels[1];
+  EXPECT_EQ(r.symbol, "through_scratch");
+  EXPECT_EQ(r.grid, k.grid);
+  EXPECT_EQ(r.block, k.block);
+  EXPECT_EQ(r.sharedBytes, 1024);
+  EXPECT_EQ(r.registers, 255);
+  EXPECT_EQ(r.spillBytes, 8);
+  EXPECT_EQ(r.stackBytes, 16);
+  EXPECT_EQ(r.staticSharedBytes, 4096);
+  EXPECT_EQ(r.tile, "tile 16");
+  EXPECT_EQ(q.functions[1].images[0].bytes, g.images[0].bytes);
+  EXPECT_EQ(serializeProgram(q), bytes);
+}
+
+TEST(Bundle, ImagesAndTheirSectionsBelongTogether) {
+  Function f = layersFunction();
+  f.images = {imageFor(f, GpuImageKind::Ptx, "sm_80")};
+  f.images[0].bytes.clear(); // an empty section is left out
+  EXPECT_TRUE(contains(errorOf(serializeProgram(programOf({f}))),
+                       "the ptx image for 'sm_80' is empty"));
+
+  // Turn the object's section into an image that no function lists.
+  f.images.clear();
+  std::vector<uint8_t> bytes = serializeProgram(programOf({f}));
+  put(bytes, bundle::kHeaderBytes + bundle::kSectionEntryBytes,
+      static_cast<uint64_t>(bundle::SectionKind::Image), 4);
+  reseal(bytes);
+  EXPECT_TRUE(contains(errorOf(bytes),
+                       "section 1 is an image more than the 0 that function "
+                       "'main' lists"));
+}
+
 TEST(Bundle, SectionsAreAligned) {
   std::vector<uint8_t> bytes = smallBundle();
   uint32_t n = bytes[bundle::kSectionCountAt];
-  ASSERT_EQ(n, 4u);
+  ASSERT_EQ(n, 6u);
   for (uint32_t i = 0; i < n; ++i) {
     size_t entry = bundle::kHeaderBytes + i * bundle::kSectionEntryBytes;
     EXPECT_EQ(bytes[entry + 8] % 64, 0);
@@ -223,8 +284,8 @@ TEST(Bundle, NamesAnotherFormatVersion) {
   put(bytes, bundle::kVersionAt, bundle::kVersion + 1, 4);
   reseal(bytes);
   std::string error = errorOf(bytes);
-  EXPECT_TRUE(contains(error, "expected a heddle bundle of format version 1, "
-                              "got version 2"))
+  EXPECT_TRUE(contains(error, "expected a heddle bundle of format version 2, "
+                              "got version 3"))
       << error;
   EXPECT_TRUE(contains(error, "newer heddle runtime")) << error;
   put(bytes, bundle::kVersionAt, 0, 4);

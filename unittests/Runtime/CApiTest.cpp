@@ -59,14 +59,25 @@ TEST(CApi, ElementTypesHaveTheRuntimesNumbers) {
 TEST(CApi, RefusesOtherDevices) {
   HeddleProgram *program = loadLayers();
   HeddleSession *session = nullptr;
-  EXPECT_EQ(take(heddleSessionCreate(program, 0, "cuda", nullptr, &session)),
-            "expected one of the devices of this build (cpu), got 'cuda'");
+  EXPECT_EQ(take(heddleSessionCreate(program, 0, "tpu", nullptr, &session)),
+            "expected one of the devices of this build (cpu, cuda, cuda:N), "
+            "got 'tpu'");
+  for (const char *device : {"cuda:", "cuda:x", "cuda:1x", "cuda:12345", "cud",
+                             "cuda1", "cuda 1", ""})
+    EXPECT_TRUE(contains(
+        take(heddleSessionCreate(program, 0, device, nullptr, &session)),
+        "expected one of the devices of this build"))
+        << device;
+  EXPECT_TRUE(contains(
+      take(heddleSessionCreate(program, 0, "cuda", nullptr, &session)),
+      "the bundle is compiled for target 'cpu', this device is 'cuda'"));
   EXPECT_TRUE(contains(
       take(heddleSessionCreate(program, 0, nullptr, nullptr, &session)),
       "got null"));
   EXPECT_EQ(session, nullptr);
   EXPECT_STREQ(heddleDeviceNames()[0], "cpu");
-  EXPECT_EQ(heddleDeviceNames()[1], nullptr);
+  EXPECT_STREQ(heddleDeviceNames()[1], "cuda");
+  EXPECT_EQ(heddleDeviceNames()[2], nullptr);
   EXPECT_NE(heddleDeviceDescription("cpu"), nullptr);
   EXPECT_EQ(heddleDeviceDescription("tpu"), nullptr);
   heddleProgramFree(program);
@@ -107,7 +118,8 @@ TEST(CApi, ReportsMisuse) {
       take(heddleProgramFindFunction(program, nullptr, &bad, 1, &function)),
       "unknown element type"));
   HeddleSession *session = nullptr;
-  HeddleSessionOptions options = {3, 0, 0};
+  HeddleSessionOptions options = {};
+  options.structSize = 3;
   EXPECT_TRUE(
       contains(take(heddleSessionCreate(program, 0, "cpu", &options, &session)),
                "set structSize"));
@@ -122,7 +134,9 @@ TEST(CApi, ReportsMisuse) {
 TEST(CApi, SessionsRunAtTheSameTimeAndOneWaits) {
   HeddleProgram *program = loadLayers();
   HeddleSession *sessions[2] = {};
-  HeddleSessionOptions options = {sizeof(options), 2, 0};
+  HeddleSessionOptions options = {};
+  options.structSize = sizeof(options);
+  options.threads = 2;
   for (HeddleSession *&s : sessions)
     ASSERT_EQ(take(heddleSessionCreate(program, 0, "cpu", &options, &s)), "");
   std::vector<std::thread> callers;

@@ -143,6 +143,27 @@ inline Function layersFunction() {
   return f;
 }
 
+/// An image whose kernels fit those of `f`; the bytes are not code.
+inline GpuImage imageFor(const Function &f, GpuImageKind kind,
+                         const std::string &target) {
+  GpuImage image;
+  image.kind = kind;
+  image.target = target;
+  image.ptxVersion = kind == GpuImageKind::Ptx ? 80 : 0;
+  std::string text = std::string(gpuImageKindName(kind)) + " for " + target;
+  image.bytes.assign(text.begin(), text.end());
+  for (const KernelInfo &k : f.kernels) {
+    GpuKernel g;
+    g.symbol = k.name;
+    g.grid = {static_cast<uint32_t>(k.numBlocks), 1, 1};
+    g.block = {128, 2, 1};
+    g.sharedBytes = 1024;
+    g.tile = "tile 16";
+    image.kernels.push_back(g);
+  }
+  return image;
+}
+
 inline Program programOf(std::vector<Function> functions) {
   Program p;
   p.target = "cpu";

@@ -28,6 +28,77 @@ constexpr int64_t kHuge = INT64_MAX;
 
 } // namespace
 
+TEST(Verifier, ImagesKeepToTheLimitsOfALaunch) {
+  struct Case {
+    const char *error; // empty: accepted
+    void (*change)(GpuImage &);
+  };
+  const Case cases[] = {
+      {"", [](GpuImage &) {}},
+      {"",
+       [](GpuImage &i) {
+         i.kernels[0].grid = {0x7fffffff, 65535, 65535};
+       }},
+      {"",
+       [](GpuImage &i) {
+         i.kernels[0].grid = {0, 1, 1};
+       }},
+      {"",
+       [](GpuImage &i) {
+         i.kernels[0].block = {1024, 1, 1};
+       }},
+      {"2147483648 blocks along x, a grid has at most 2147483647",
+       [](GpuImage &i) { i.kernels[0].grid[0] = 0x80000000u; }},
+      {"65536 blocks along y, a grid has at most 65535",
+       [](GpuImage &i) { i.kernels[0].grid[1] = 65536; }},
+      {"65536 blocks along z",
+       [](GpuImage &i) { i.kernels[1].grid[2] = 65536; }},
+      {"blocks of 0 threads along x",
+       [](GpuImage &i) { i.kernels[0].block[0] = 0; }},
+      {"blocks of 65 threads along z, possible are 1 to 64",
+       [](GpuImage &i) { i.kernels[0].block[2] = 65; }},
+      {"blocks of 1056 threads, possible are 1 to 1024",
+       [](GpuImage &i) {
+         i.kernels[0].block = {33, 32, 1};
+       }},
+      {"the impossible number of -1 bytes of shared memory",
+       [](GpuImage &i) { i.kernels[0].sharedBytes = -1; }},
+      {"impossible figure -2",
+       [](GpuImage &i) { i.kernels[0].registers = -2; }},
+      {"has no symbol", [](GpuImage &i) { i.kernels[1].symbol.clear(); }},
+      {"has 1 kernels, the function 2",
+       [](GpuImage &i) { i.kernels.pop_back(); }},
+      {"is empty", [](GpuImage &i) { i.bytes.clear(); }},
+      {"the ptx image for 'sm_8' has no target like sm_80",
+       [](GpuImage &i) { i.target = "sm_8"; }},
+      {"no target like sm_80", [](GpuImage &i) { i.target = "gfx90a"; }},
+      {"no target like sm_80", [](GpuImage &i) { i.target = "sm_80b"; }},
+      {"the impossible PTX version 0", [](GpuImage &i) { i.ptxVersion = 0; }},
+      {"the impossible PTX version 80",
+       [](GpuImage &i) { i.kind = GpuImageKind::Emulator; }},
+  };
+  for (const Case &c : cases) {
+    Function f = layersFunction();
+    f.images = {imageFor(f, GpuImageKind::Ptx, "sm_80"),
+                imageFor(f, GpuImageKind::Cubin, "sm_80"),
+                imageFor(f, GpuImageKind::Ptx, "sm_90a")};
+    c.change(f.images[0]);
+    std::string error = verifyFunction(f).message;
+    if (*c.error)
+      EXPECT_NE(error.find(c.error), std::string::npos) << error;
+    else
+      EXPECT_EQ(error, "");
+  }
+}
+
+TEST(Verifier, AnImageOfOneKindAndTargetExistsOnce) {
+  Function f = layersFunction();
+  f.images = {imageFor(f, GpuImageKind::Ptx, "sm_80"),
+              imageFor(f, GpuImageKind::Ptx, "sm_80")};
+  EXPECT_EQ(verifyFunction(f).message,
+            "function 'main': the ptx image for 'sm_80' exists twice");
+}
+
 TEST(Verifier, AcceptsAWholeProgram) {
   EXPECT_EQ(errorAfter([](Function &) {}), "");
 }

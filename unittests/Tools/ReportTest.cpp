@@ -75,6 +75,44 @@ TEST(Report, TextAndJsonTellTheSame) {
     EXPECT_NE(text.str().find(part), std::string::npos) << part;
 }
 
+TEST(Report, ImagesShowWhatTheirKernelsTake) {
+  Function function = layered();
+  EXPECT_TRUE(reportFunction(function, 1)["images"].empty());
+  GpuImage image;
+  image.target = "sm_90a";
+  image.kind = GpuImageKind::Cubin;
+  image.bytes.resize(77);
+  image.kernels.resize(2);
+  GpuKernel &k = image.kernels[0];
+  k.symbol = "matmul_0";
+  k.grid = {64, 3, 2};
+  k.block = {128, 1, 1};
+  k.sharedBytes = 98304;
+  k.registers = 168;
+  k.spillBytes = 0;
+  k.stackBytes = 16;
+  k.staticSharedBytes = 32;
+  k.tile = "128x128x64";
+  image.kernels[1].symbol = "rows_1";
+  function.images = {image};
+  Json json = reportFunction(function, 1)["images"][0];
+  EXPECT_EQ(json["kind"], "cubin");
+  EXPECT_EQ(json["bytes"], 77);
+  EXPECT_EQ(json["kernels"][0]["grid"], (std::vector<int>{64, 3, 2}));
+  EXPECT_EQ(json["kernels"][0]["stack_bytes"], 16);
+  EXPECT_EQ(json["kernels"][1]["registers"], -1);
+  std::ostringstream text;
+  printFunctionReport(function, 1, text);
+  for (const char *part :
+       {"cubin for sm_90a, 77 bytes",
+        "matmul_0: grid 64x3x2 of 128x1x1 threads, registers 168, shared 98304 "
+        "+ 32, spills 0, stack 16  128x128x64",
+        "rows_1: grid 1x1x1 of 1x1x1 threads, registers ?, shared 0 + ?, "
+        "spills "
+        "?, stack ?"})
+    EXPECT_NE(text.str().find(part), std::string::npos) << text.str();
+}
+
 TEST(Report, FormatsAreTextAndJson) {
   ReportFormat format = ReportFormat::None;
   EXPECT_TRUE(parseReportFormat("", format).ok());

@@ -10,6 +10,7 @@
 #define HEDDLE_RUNTIME_PROGRAM_H
 
 #include "heddle/Runtime/DType.h"
+#include "heddle/Runtime/GpuImage.h"
 
 #include <cstdint>
 #include <map>
@@ -63,7 +64,8 @@ struct Command {
   std::vector<Command> body;
 };
 
-/// A CPU kernel: a function in the object code with the signature
+/// A kernel of any target. On a GPU it is an entry of every image (see
+/// GpuImage.h). On the CPU it is a function in the object code:
 ///   void name(void *const *args, int64_t block, void *scratch)
 /// `args` has one pointer per launch argument (a scalar is passed as a pointer
 /// to its 8 bytes), `block` counts from 0 to numBlocks - 1, `scratch` is
@@ -117,6 +119,7 @@ struct Function {
   MemoryPlan plan;
   std::vector<std::vector<uint8_t>> objects; // ELF relocatables; each kernel is
                                              // in one of them
+  std::vector<GpuImage> images; // kernels for GPUs, one per target and kind
   std::vector<uint8_t> constants; // aligned to 64 bytes when loaded
   std::string source; // contract M as MLIR text, for the reference device
 };
@@ -124,8 +127,9 @@ struct Function {
 /// What a bundle holds. Several functions may share a name and differ in their
 /// argument shapes: the runtime picks by shape.
 struct Program {
-  std::string target; // "cpu"
-  std::string isa;    // "x86-64-v4", "x86-64-v3", ...: what the object needs
+  std::string target; // "cpu", or "cuda" for functions with images
+  std::string isa;    // "x86-64-v4", ...: what the object needs; "sm_80,sm_90a"
+                      // for reports where there are images
   std::vector<std::string> isaFeatures; // cpuid features the object needs, as
                                         // LLVM names them ("avx512f", "fma")
   std::string producer; // "heddle 0.1.0 llvm 22.1.8"
@@ -158,7 +162,8 @@ Status selectFunction(const Program &program, const std::string &name,
 /// Checks that a function can be run without touching memory outside its plan:
 /// kernel, argument and result numbers, every buffer within its space over all
 /// iterations of the repeats around it, sizes and counts without overflow, no
-/// write to constants or to arguments that are not donated. Names the first
+/// write to constants or to arguments that are not donated; GPU images that
+/// have every kernel, within the limits of a launch. Names the first
 /// command that breaks a rule ("function 'main': command 3: ...").
 Status verifyFunction(const Function &function);
 Status verifyProgram(const Program &program);

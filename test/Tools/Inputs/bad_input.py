@@ -220,7 +220,7 @@ check("too many outputs", [RUN, bundle, "--output=@a.npy", "--output=@b.npy"],
 check("expected output of another shape",
       [RUN, bundle, "--expected-output=@" +
        write("other.npy", npy("<f4", (24,), floats))], r"float32\[24\]")
-check("unknown device", [RUN, bundle, "--device=abacus"], "cpu or reference")
+check("unknown device", [RUN, bundle, "--device=abacus"], "cpu, cuda, cuda:N or reference")
 check("unknown function", [RUN, bundle, "--function=nosuch"], "nosuch")
 check("unknown check", [RUN, bundle, "--check=twice"], "--check to be reference")
 check("negative repeats", [RUN, bundle, "--repeats=-1"], "at least 0")

@@ -55,7 +55,8 @@ int use_c_api(const char *path) {
   CHECK(plan.footprintBytes == 640 + 160 + 640 + 3 * 64);
 
   HeddleSession *session = NULL;
-  HeddleSessionOptions options = {sizeof(HeddleSessionOptions), 2, 1};
+  HeddleSessionOptions options = {
+      .structSize = sizeof(HeddleSessionOptions), .threads = 2, .poison = 1};
   CHECK(heddleSessionCreate(program, function, "cpu", &options, &session) ==
         NULL);
   CHECK(heddleSessionNumThreads(session) == 2);
