@@ -179,12 +179,17 @@ Status CudaExecutable::Impl::runHost(const void *const *args,
     return s;
   if (Status s = session->takeHostBuffers(); !s)
     return s;
-  if (Status s = session->upload(args); !s)
-    return s;
+  Status s = session->upload(args);
   bases = session->hostBases();
-  if (Status s = execute(bases, timing); !s)
-    return s;
-  return session->download(results);
+  if (s.ok())
+    s = execute(bases, timing);
+  if (s.ok())
+    s = session->download(results);
+  // After a failure copies may be under way: the caller's memory is his again
+  // when this returns.
+  if (!s)
+    (void)session->synchronize();
+  return s;
 }
 
 CudaExecutable::CudaExecutable() : impl(new Impl) {}

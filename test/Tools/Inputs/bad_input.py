@@ -154,7 +154,7 @@ check_model("unsupported element type", elementwise("4x4", "f80"), "f80")
 # Options of heddle-compile.
 check_model("unknown entry", good, "nosuch.*f|f.*nosuch", "--entry=nosuch")
 check_model("unknown stage", good, "model, fuse, plan", "--compile-to=link")
-check_model("unknown emit", good, "bundle, mlir, llvm or asm", "--emit=exe")
+check_model("unknown emit", good, "bundle, mlir, llvm, asm, ptx or cubin", "--emit=exe")
 check_model("unknown cpu", good, "x86-64-v3 or x86-64-v4", "--cpu=z80")
 check_model("unknown target", good, "--target to be cpu", "--target=tpu")
 check_model("unknown report", good, "text or --report=json", "--report=xml")
@@ -221,6 +221,8 @@ check("expected output of another shape",
       [RUN, bundle, "--expected-output=@" +
        write("other.npy", npy("<f4", (24,), floats))], r"float32\[24\]")
 check("unknown device", [RUN, bundle, "--device=abacus"], "cpu, cuda, cuda:N or reference")
+check("bundle of another device", [RUN, bundle, "--device=cuda"],
+      "compiled for target 'cpu', this device is 'cuda'")
 check("unknown function", [RUN, bundle, "--function=nosuch"], "nosuch")
 check("unknown check", [RUN, bundle, "--check=twice"], "--check to be reference")
 check("negative repeats", [RUN, bundle, "--repeats=-1"], "at least 0")
