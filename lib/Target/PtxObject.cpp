@@ -3,6 +3,7 @@
 #include "heddle/Target/PtxObject.h"
 #include "heddle/Runtime/GpuImage.h"
 
+#include "heddle/Conversion/HeddleNvvmToLLVM/HeddleNvvmToLLVM.h"
 #include "mlir/Conversion/NVVMToLLVM/NVVMToLLVM.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -124,6 +125,7 @@ static OwningOpRef<ModuleOp> copyModule(Operation *module) {
 /// PTX text, and, for line info, scopes without which locations get lost.
 static LogicalResult prepare(ModuleOp module, bool lineInfo) {
   PassManager pm(module.getContext());
+  pm.addPass(createConvertHeddleNvvmToLLVMPass());
   pm.addPass(createConvertNVVMToLLVMPass());
   if (lineInfo) {
     LLVM::DIScopeForLLVMFuncOpPassOptions options;

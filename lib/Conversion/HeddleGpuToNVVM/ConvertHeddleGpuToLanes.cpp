@@ -3,6 +3,7 @@
 #include "LaneCode.h"
 
 #include "heddle/Conversion/HeddleGpuToNVVM/HeddleGpuToNVVM.h"
+#include "heddle/Dialect/HeddleNvvm/IR/HeddleNvvm.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -1,6 +1,7 @@
 //===- ConvertLanesToNVVM.cpp - one thread's code to contract N -----------===//
 
 #include "heddle/Conversion/HeddleGpuToNVVM/HeddleGpuToNVVM.h"
+#include "heddle/Dialect/HeddleNvvm/IR/HeddleNvvm.h"
 
 #include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
@@ -32,12 +33,11 @@ using namespace mlir;
 namespace {
 /// An approximate instruction on each element of an f32 value: result =
 /// instruction(value * before) * after.
-template <typename OpTy>
+template <typename OpTy, typename InstructionOp>
 struct ApproximatePattern : OpRewritePattern<OpTy> {
-  ApproximatePattern(MLIRContext *context, StringRef instruction,
-                     double before = 1.0, double after = 1.0)
-      : OpRewritePattern<OpTy>(context), instruction(instruction),
-        before(before), after(after) {}
+  ApproximatePattern(MLIRContext *context, double before = 1.0,
+                     double after = 1.0)
+      : OpRewritePattern<OpTy>(context), before(before), after(after) {}
 
   LogicalResult matchAndRewrite(OpTy op,
                                 PatternRewriter &rewriter) const override {
@@ -53,10 +53,9 @@ struct ApproximatePattern : OpRewritePattern<OpTy> {
       return arith::MulFOp::create(rewriter, loc, v, c);
     };
     auto one = [&](Value v) -> Value {
-      OperationState state(loc, instruction);
-      state.addOperands(scaled(v, before));
-      state.addTypes(v.getType());
-      return scaled(rewriter.create(state)->getResult(0), after);
+      Value r = InstructionOp::create(rewriter, loc, rewriter.getF32Type(),
+                                      scaled(v, before));
+      return scaled(r, after);
     };
     auto vector = dyn_cast<VectorType>(type);
     if (!vector) {
@@ -71,7 +70,6 @@ struct ApproximatePattern : OpRewritePattern<OpTy> {
     return success();
   }
 
-  StringRef instruction;
   double before, after;
 };
 
@@ -106,16 +104,13 @@ struct ConvertLanesToNVVM
     MLIRContext *context = &getContext();
     RewritePatternSet device(context);
     const double log2e = 1.4426950408889634;
-    device.add<ApproximatePattern<math::Exp2Op>>(context,
-                                                 "heddle_nvvm.ex2.approx.ftz");
-    device.add<ApproximatePattern<math::ExpOp>>(
-        context, "heddle_nvvm.ex2.approx.ftz", log2e);
-    device.add<ApproximatePattern<math::Log2Op>>(context,
-                                                 "heddle_nvvm.lg2.approx.ftz");
-    device.add<ApproximatePattern<math::LogOp>>(
-        context, "heddle_nvvm.lg2.approx.ftz", 1.0, 1 / log2e);
-    device.add<ApproximatePattern<math::RsqrtOp>>(
-        context, "heddle_nvvm.rsqrt.approx.ftz");
+    using namespace heddle::nvvm;
+    device.add<ApproximatePattern<math::Exp2Op, Ex2ApproxFtzOp>,
+               ApproximatePattern<math::Log2Op, Lg2ApproxFtzOp>,
+               ApproximatePattern<math::RsqrtOp, RsqrtApproxFtzOp>>(context);
+    device.add<ApproximatePattern<math::ExpOp, Ex2ApproxFtzOp>>(context, log2e);
+    device.add<ApproximatePattern<math::LogOp, Lg2ApproxFtzOp>>(context, 1.0,
+                                                                1 / log2e);
     device.add<ThreadIndexPattern<gpu::BlockIdOp, NVVM::BlockIdXOp,
                                   NVVM::BlockIdYOp, NVVM::BlockIdZOp>,
                ThreadIndexPattern<gpu::ThreadIdOp, NVVM::ThreadIdXOp,
@@ -179,11 +174,8 @@ struct ConvertLanesToNVVM
     index::populateIndexToLLVMConversionPatterns(types, patterns);
     cf::populateControlFlowToLLVMConversionPatterns(types, patterns);
     LLVMConversionTarget target(*context);
-    target.addLegalDialect<NVVM::NVVMDialect>();
+    target.addLegalDialect<NVVM::NVVMDialect, heddle::nvvm::HeddleNvvmDialect>();
     target.addLegalOp<gpu::GPUModuleOp>();
-    target.markUnknownOpDynamicallyLegal([](Operation *op) {
-      return op->getName().getDialectNamespace() == "heddle_nvvm";
-    });
     return applyFullConversion(getOperation(), target, std::move(patterns));
   }
 };

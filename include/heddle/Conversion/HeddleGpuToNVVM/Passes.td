@@ -32,7 +32,9 @@ def ConvertLanesToNVVMPass
     approximate instructions.
   }];
   let dependentDialects = [
-    "::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect"
+    "::heddle::nvvm::HeddleNvvmDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::NVVM::NVVMDialect", "::mlir::arith::ArithDialect",
+    "::mlir::vector::VectorDialect"
   ];
 }
 
