@@ -123,4 +123,24 @@ void storeElement(void *data, DType type, int64_t i, double value) {
   }
 }
 
+int64_t loadInteger(const void *data, DType type, int64_t i) {
+  return type == DType::I64 ? readAt<int64_t>(data, i)
+                            : static_cast<int64_t>(loadElement(data, type, i));
+}
+
+void storeInteger(void *data, DType type, int64_t i, int64_t value) {
+  switch (type) {
+  case DType::I8:
+    return writeAt<int8_t>(data, i, static_cast<int8_t>(value));
+  case DType::I16:
+    return writeAt<int16_t>(data, i, static_cast<int16_t>(value));
+  case DType::I32:
+    return writeAt<int32_t>(data, i, static_cast<int32_t>(value));
+  case DType::I64:
+    return writeAt<int64_t>(data, i, value);
+  default:
+    return storeElement(data, type, i, static_cast<double>(value));
+  }
+}
+
 } // namespace heddle
