@@ -9,7 +9,7 @@ def BuildTilesPass : Pass<"heddle-build-tiles", "::mlir::ModuleOp"> {
   let summary = "replaces kernel bodies by tile programs (contract T)";
   let description = [{
     One builder per kernel family emits an scf.forall over the grid whose body
-    works on static tiles. Kernels of the family `loops` become linalg on
+    works on static tiles. Kernels of the family `loops` become loops on
     buffers instead: one op that no builder tiles.
   }];
   let options = [

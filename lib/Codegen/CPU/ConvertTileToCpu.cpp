@@ -46,7 +46,8 @@ struct ConvertTileToCpu
         continue;
       }
       if (family.getValue() == "loops") {
-        addBlockArguments(f);
+        if (failed(lowerLoopsToCpu(f)))
+          return signalPassFailure();
         continue;
       }
       FailureOr<func::FuncOp> lowered = lowerTileToCpu(f, target);
@@ -54,17 +55,6 @@ struct ConvertTileToCpu
         return signalPassFailure();
       f.erase();
     }
-  }
-
-  /// A loop kernel is one block and needs no scratch.
-  void addBlockArguments(func::FuncOp f) {
-    OpBuilder b(f);
-    Block &entry = f.getBody().front();
-    entry.addArgument(b.getIndexType(), f.getLoc());
-    entry.addArgument(MemRefType::get({64}, b.getI8Type()), f.getLoc());
-    f.setFunctionType(b.getFunctionType(entry.getArgumentTypes(), {}));
-    f->setAttr("heddle.num_blocks", b.getI64IntegerAttr(1));
-    f->setAttr("heddle.scratch_bytes", b.getI64IntegerAttr(0));
   }
 };
 
