@@ -113,10 +113,10 @@ static Comparison compareElements(int64_t elements, Get got,
     if (isFinite(value) && isFinite(wanted)) {
       double error = distance(value, wanted);
       result.maxAbsError = std::max(result.maxAbsError, error);
-      excess = error - (tolerance.atol +
-                        tolerance.rtol *
-                            std::fabs(static_cast<double>(wanted)) +
-                        tolerance.ofMax * scale);
+      excess =
+          error - (tolerance.atol +
+                   tolerance.rtol * std::fabs(static_cast<double>(wanted)) +
+                   tolerance.ofMax * scale);
     } else {
       bool same = value == wanted || (isNan(value) && isNan(wanted));
       excess = same ? -infinity : infinity;
@@ -147,9 +147,10 @@ Comparison heddle::run::compare(const HostTensor &actual,
                                  tolerance);
 }
 
-Comparison heddle::run::compareIntegers(
-    const HostTensor &actual, const std::function<int64_t(int64_t)> &reference,
-    const Tolerance &tolerance) {
+Comparison
+heddle::run::compareIntegers(const HostTensor &actual,
+                             const std::function<int64_t(int64_t)> &reference,
+                             const Tolerance &tolerance) {
   auto got = [&](int64_t i) {
     return loadInteger(actual.bytes.data(), actual.type.dtype, i);
   };

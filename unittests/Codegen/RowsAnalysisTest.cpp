@@ -70,8 +70,7 @@ public:
                              " : " + resultType + "\n}\n";
       registerCompilerDialects(registry);
       context = std::make_unique<mlir::MLIRContext>(registry);
-      module =
-          mlir::parseSourceString<mlir::ModuleOp>(function, context.get());
+      module = mlir::parseSourceString<mlir::ModuleOp>(function, context.get());
       EXPECT_TRUE(module) << function;
     }
     auto f = *module->getOps<mlir::func::FuncOp>().begin();

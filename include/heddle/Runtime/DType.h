@@ -110,7 +110,8 @@ struct HostTensor {
   std::vector<uint8_t> bytes;
 
   HostTensor() = default;
-  explicit HostTensor(TensorType t) : type(std::move(t)), bytes(type.byteSize()) {}
+  explicit HostTensor(TensorType t)
+      : type(std::move(t)), bytes(type.byteSize()) {}
   template <typename T>
   T *as() {
     return reinterpret_cast<T *>(bytes.data());

@@ -19,22 +19,21 @@ static int64_t placeTemporaries(func::FuncOp kernel) {
   for (memref::AllocOp op : temporaries) {
     offsets.push_back(bytes);
     MemRefType type = op.getType();
-    bytes += llvm::alignTo(
-        type.getNumElements() *
-            llvm::divideCeil(type.getElementTypeBitWidth(), 8),
-        64);
+    bytes +=
+        llvm::alignTo(type.getNumElements() *
+                          llvm::divideCeil(type.getElementTypeBitWidth(), 8),
+                      64);
   }
-  auto scratchType = MemRefType::get(
-      {std::max<int64_t>(bytes, 64)}, IntegerType::get(kernel.getContext(), 8));
+  auto scratchType = MemRefType::get({std::max<int64_t>(bytes, 64)},
+                                     IntegerType::get(kernel.getContext(), 8));
   Value scratch =
       kernel.getBody().front().addArgument(scratchType, kernel.getLoc());
   for (auto [op, offset] : llvm::zip(temporaries, offsets)) {
     OpBuilder b(op);
     Value shift = arith::ConstantIndexOp::create(b, op.getLoc(), offset);
-    op.replaceAllUsesWith(
-        memref::ViewOp::create(b, op.getLoc(), op.getType(), scratch, shift,
-                               ValueRange{})
-            .getResult());
+    op.replaceAllUsesWith(memref::ViewOp::create(b, op.getLoc(), op.getType(),
+                                                 scratch, shift, ValueRange{})
+                              .getResult());
     op.erase();
   }
   return bytes;

@@ -40,12 +40,12 @@ static Value narrow(OpBuilder &b, Location loc, Value v, Type element) {
 }
 
 Value heddle::loadScalar(OpBuilder &b, Location loc, Value buffer,
-                          ValueRange position) {
+                         ValueRange position) {
   return widen(b, loc, memref::LoadOp::create(b, loc, buffer, position));
 }
 
 void heddle::storeScalar(OpBuilder &b, Location loc, Value value, Value buffer,
-                          ValueRange position) {
+                         ValueRange position) {
   Type element = cast<MemRefType>(buffer.getType()).getElementType();
   memref::StoreOp::create(b, loc, narrow(b, loc, value, element), buffer,
                           position);
@@ -136,8 +136,8 @@ heddle::emitScalarBody(OpBuilder &b, Block &body, ValueRange args,
     } else if (auto cast = dyn_cast<arith::BitcastOp>(op)) {
       // The bits are those of the narrow type.
       Value bits = narrow(b, loc, operands[0], cast.getIn().getType());
-      result = widen(
-          b, loc, arith::BitcastOp::create(b, loc, cast.getType(), bits));
+      result =
+          widen(b, loc, arith::BitcastOp::create(b, loc, cast.getType(), bits));
     } else if (OpTrait::hasElementwiseMappableTraits(&op) &&
                op.getNumResults() == 1) {
       OperationState state(loc, op.getName());

@@ -23,9 +23,9 @@ mlir::Value computeConstant(mlir::OpBuilder &b, mlir::Location loc,
 
 /// One element of a buffer, in the type it is computed with, and back.
 mlir::Value loadScalar(mlir::OpBuilder &b, mlir::Location loc,
-                        mlir::Value buffer, mlir::ValueRange position);
+                       mlir::Value buffer, mlir::ValueRange position);
 void storeScalar(mlir::OpBuilder &b, mlir::Location loc, mlir::Value value,
-                  mlir::Value buffer, mlir::ValueRange position);
+                 mlir::Value buffer, mlir::ValueRange position);
 
 /// The element that a splat constant or a fill holds everywhere, in the type
 /// it is computed with; null where `v` is neither.

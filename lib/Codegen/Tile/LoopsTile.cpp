@@ -130,20 +130,18 @@ static Value firstFrom(OpBuilder &b, Location loc, Value position,
 
 /// Loops over what this block has of a box; `body` gets i of each axis.
 void LoopsBuilder::overBox(const Box &box,
-                              function_ref<void(ValueRange)> body) {
-  SmallVector<int64_t> zeros(box.sizes.size(), 0),
-      ones(box.sizes.size(), 1);
+                           function_ref<void(ValueRange)> body) {
+  SmallVector<int64_t> zeros(box.sizes.size(), 0), ones(box.sizes.size(), 1);
   SmallVector<Value> lower = indices(zeros), upper = indices(box.sizes);
   if (sharedAxis >= 0) {
-    int64_t offset = box.offsets[sharedAxis],
-            stride = box.strides[sharedAxis],
+    int64_t offset = box.offsets[sharedAxis], stride = box.strides[sharedAxis],
             size = box.sizes[sharedAxis];
     Value &low = lower[sharedAxis], &high = upper[sharedAxis];
     bool clipped = offset != 0 || stride != 1;
     Value first = firstFrom(b, loc, begin, offset, stride);
     low = clipped ? arith::MaxSIOp::create(b, loc, first, low) : first;
-    high = arith::MinSIOp::create(b, loc, firstFrom(b, loc, end, offset, stride),
-                                  index(size));
+    high = arith::MinSIOp::create(
+        b, loc, firstFrom(b, loc, end, offset, stride), index(size));
   }
   scf::buildLoopNest(b, loc, lower, upper, indices(ones),
                      [&](OpBuilder &, Location, ValueRange ivs) { body(ivs); });
@@ -212,8 +210,8 @@ static bool resultsFollowParallelLoops(linalg::GenericOp generic) {
         !map.isProjectedPermutation(/*allowZeroInResults=*/false))
       return false;
     for (AffineExpr e : map.getResults())
-      if (generic.getIteratorTypesArray()[cast<AffineDimExpr>(e)
-                                              .getPosition()] !=
+      if (generic
+              .getIteratorTypesArray()[cast<AffineDimExpr>(e).getPosition()] !=
           utils::IteratorType::parallel)
         return false;
   }
@@ -293,23 +291,22 @@ LogicalResult LoopsBuilder::scatterGeneric(linalg::GenericOp generic) {
     });
   }
   bool failedBody = false;
-  overBox(
-      Box::whole(generic.getStaticLoopRanges()), [&](ValueRange loops) {
-        SmallVector<Value> before;
-        SmallVector<SmallVector<Value>> positions;
-        for (auto [init, acc] :
-             llvm::zip(generic.getDpsInitsMutable(), accumulators)) {
-          positions.push_back(at(generic.getMatchingIndexingMap(&init), loops));
-          before.push_back(loadScalar(b, loc, acc, positions.back()));
-        }
-        FailureOr<SmallVector<Value>> next = body(generic, loops, before);
-        failedBody |= failed(next);
-        if (failed(next))
-          return;
-        for (auto [value, acc, position] :
-             llvm::zip(*next, accumulators, positions))
-          storeScalar(b, loc, value, acc, position);
-      });
+  overBox(Box::whole(generic.getStaticLoopRanges()), [&](ValueRange loops) {
+    SmallVector<Value> before;
+    SmallVector<SmallVector<Value>> positions;
+    for (auto [init, acc] :
+         llvm::zip(generic.getDpsInitsMutable(), accumulators)) {
+      positions.push_back(at(generic.getMatchingIndexingMap(&init), loops));
+      before.push_back(loadScalar(b, loc, acc, positions.back()));
+    }
+    FailureOr<SmallVector<Value>> next = body(generic, loops, before);
+    failedBody |= failed(next);
+    if (failed(next))
+      return;
+    for (auto [value, acc, position] :
+         llvm::zip(*next, accumulators, positions))
+      storeScalar(b, loc, value, acc, position);
+  });
   for (auto [result, acc] : llvm::zip(generic.getResults(), accumulators)) {
     Value from = acc, dest = destinationOf(result);
     if (from == dest)
@@ -374,8 +371,8 @@ LogicalResult LoopsBuilder::pad(tensor::PadOp pad) {
           scf::YieldOp::create(then, loc, v);
         },
         [&](OpBuilder &otherwise, Location) {
-          FailureOr<SmallVector<Value>> value = emitScalarBody(
-              otherwise, pad.getRegion().front(), position, {});
+          FailureOr<SmallVector<Value>> value =
+              emitScalarBody(otherwise, pad.getRegion().front(), position, {});
           failedBody |= failed(value);
           if (failed(value))
             value = SmallVector<Value>{computeConstant(
@@ -394,8 +391,7 @@ LogicalResult LoopsBuilder::pad(tensor::PadOp pad) {
 
 /// Copies the tensor `source` into a box of `dest`; axes of the box in
 /// `dropped` are none of the source's.
-LogicalResult LoopsBuilder::write(Value source, Value dest,
-                                  const Box &box,
+LogicalResult LoopsBuilder::write(Value source, Value dest, const Box &box,
                                   const llvm::SmallBitVector &dropped) {
   if (source.getDefiningOp<tensor::EmptyOp>())
     return success();
@@ -474,8 +470,7 @@ LogicalResult LoopsBuilder::insertSlice(tensor::InsertSliceOp insert) {
   openGrid(type.getShape(), type.getNumElements());
   return failure(
       failed(write(insert.getDest(), dest, Box::whole(type.getShape()))) ||
-      failed(
-          write(insert.getSource(), dest, *box, insert.getDroppedDims())));
+      failed(write(insert.getSource(), dest, *box, insert.getDroppedDims())));
 }
 
 LogicalResult LoopsBuilder::concat(tensor::ConcatOp concat) {
