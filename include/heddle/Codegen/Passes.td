@@ -9,7 +9,7 @@ def BuildTilesPass : Pass<"heddle-build-tiles", "::mlir::ModuleOp"> {
   let summary = "replaces kernel bodies by tile programs (contract T)";
   let description = [{
     One builder per kernel family emits an scf.forall over the grid whose body
-    works on static tiles. Kernels of the family `loops` become linalg on
+    works on static tiles. Kernels of the family `loops` become loops on
     buffers instead: one op that no builder tiles.
   }];
   let options = [
@@ -39,8 +39,7 @@ def ConvertTileToCpuPass : Pass<"convert-tile-to-cpu", "::mlir::ModuleOp"> {
            "native, x86-64-v3 or x86-64-v4">
   ];
   let dependentDialects = [
-    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
-    "::mlir::func::FuncDialect",
+    "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
     "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
     "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"
   ];

@@ -12,8 +12,9 @@
 //
 // Key tiles come in two loops: one over tiles that the mask leaves whole, with
 // no mask code, one over mixed tiles. Empty tiles are in neither. In mixed
-// tiles an absent pair has score -inf and weight -1, and the second product
-// skips negative weights, so that no value row behind a mask is ever touched.
+// tiles an absent pair has score -inf and weight -1 (0 on matrix units), and the
+// second product skips such weights, so that no value row behind a mask is ever
+// touched.
 //
 //===----------------------------------------------------------------------===//
 
@@ -87,6 +88,12 @@ private:
 /// Rows of query tiles that the grid computes for nothing cost time, and so
 /// does packing keys for few rows.
 void AttentionBuilder::chooseTiles() {
+  if (target.queryTile && target.keyTile) {
+    queryTile = target.queryTile;
+    keyTileSize = target.keyTile;
+    numQueryTiles = llvm::divideCeil(op.getQueryLength(), queryTile);
+    return;
+  }
   int64_t sq = op.getQueryLength(), sk = op.getKeyLength();
   int64_t lanes = target.lanes;
   double best = kInf;
@@ -643,8 +650,8 @@ Carried AttentionBuilder::keyTile(Value tile, bool mixed, Carried state) {
         Value weight = math::Exp2Op::create(
             nb, loc,
             math::FmaOp::create(nb, loc, args[0], number(nb, toLog2), from));
-        if (!mixed)
-          return weight;
+        if (!mixed || target.matrixUnits)
+          return weight; // 0 where the score is -inf
         Value absent =
             arith::CmpFOp::create(nb, loc, arith::CmpFPredicate::OEQ, args[0],
                                   number(nb, -kInf));
@@ -653,13 +660,23 @@ Carried AttentionBuilder::keyTile(Value tile, bool mixed, Carried state) {
       });
   l = t.reduceCols(p, l, [&](OpBuilder &nb, ValueRange args) -> Value {
     Value sum = arith::AddFOp::create(nb, loc, args[1], args[0]);
-    if (!mixed)
+    if (!mixed || target.matrixUnits)
       return sum;
     Value absent = arith::CmpFOp::create(nb, loc, arith::CmpFPredicate::OLT,
                                          args[0], number(nb, 0.0));
     return arith::SelectOp::create(nb, loc, absent, args[1], sum);
   });
-  acc = t.contract(p, values, acc, /*transposedB=*/false, /*guarded=*/mixed);
+  Guard guard = !mixed               ? Guard::None
+                : target.matrixUnits ? Guard::Zero
+                                     : Guard::Negative;
+  Type element = cast<RankedTensorType>(values.getType()).getElementType();
+  if (element != f32) // the matrix unit's operand
+    p = t.elementwise({p}, {{0, 1}}, {queryTile, keyTileSize}, element,
+                      [&](OpBuilder &nb, ValueRange args) -> Value {
+                        return arith::TruncFOp::create(nb, loc, element,
+                                                       args[0]);
+                      });
+  acc = t.contract(p, values, acc, /*transposedB=*/false, guard);
   return {m, l, acc};
 }
 

@@ -43,7 +43,7 @@ struct BuildTiles : heddle::impl::BuildTilesPassBase<BuildTiles> {
       }
       LogicalResult built =
           family.getValue() == "attention" ? buildAttentionTile(kernel, target)
-          : family.getValue() == "loops"   ? buildLoopsKernel(kernel)
+          : family.getValue() == "loops"   ? buildLoopsKernel(kernel, target)
                                            : buildRowsTile(kernel, target);
       if (failed(built))
         return signalPassFailure();
