@@ -55,6 +55,12 @@ public:
   LogicalResult build();
 
 private:
+  /// The whole of a head dimension, which matrix units take in steps of 16.
+  AxisRange headDim(int64_t dim) {
+    if (!target.matrixUnits || dim % 16 == 0)
+      return AxisRange::tile({}, dim, dim);
+    return AxisRange::tile(t.index(0), llvm::alignTo(dim, 16), dim);
+  }
   void chooseTiles();
   AxisRange head(Value h, int64_t heads) { return AxisRange::point(h, heads); }
   SmallVector<AxisRange> ranges(Value batch, Value h, int64_t heads,
@@ -162,7 +168,7 @@ LogicalResult AttentionBuilder::build() {
       t.load(bufferOf(op.getQuery()),
              ranges(batch, headIndex, heads,
                     AxisRange::tile(queryOffset, queryTile, op.getQueryLength()),
-                    AxisRange::tile({}, dqk, dqk)));
+                    headDim(dqk)));
   Type f32 = b.getF32Type();
   query = raw;
   if (!target.matrixUnits)
@@ -211,7 +217,7 @@ LogicalResult AttentionBuilder::build() {
     state.m = t.fill({queryTile}, f32, -kInf);
     state.l = t.fill({queryTile}, f32, 0.0);
   }
-  state.acc = t.fill({queryTile, dv}, f32, 0.0);
+  state.acc = t.fill({queryTile, headDim(dv).size}, f32, 0.0);
   state = keyLoop(TileKind::Full, state);
   state = keyLoop(TileKind::Partial, state);
   finish(state);
@@ -596,12 +602,12 @@ Carried AttentionBuilder::keyTile(Value tile, bool mixed, Carried state) {
   };
   Value keys = widened(t.load(bufferOf(op.getKey()),
                               ranges(batch, keyHead, keyHeads, seq,
-                                     AxisRange::tile({}, dqk, dqk))),
+                                     headDim(dqk))),
                        dqk);
   Value s = scores(keyOffset, keys, mixed);
   Value values = widened(t.load(bufferOf(op.getValue()),
                                 ranges(batch, keyHead, keyHeads, seq,
-                                       AxisRange::tile({}, dv, dv))),
+                                       headDim(dv))),
                          dv);
 
   auto larger = [&](OpBuilder &nb, Value x, Value than) -> Value {
@@ -641,8 +647,8 @@ Carried AttentionBuilder::keyTile(Value tile, bool mixed, Carried state) {
     return arith::MulFOp::create(nb, loc, args[0], args[1]);
   };
   Value l = t.elementwise({state.l, alpha}, {{0}, {0}}, {queryTile}, f32, product);
-  Value acc = t.elementwise({state.acc, alpha}, {{0, 1}, {0}}, {queryTile, dv},
-                            f32, product);
+  Value acc = t.elementwise({state.acc, alpha}, {{0, 1}, {0}},
+                            {queryTile, headDim(dv).size}, f32, product);
   Value p = t.elementwise(
       {s, safe}, {{0, 1}, {0}}, {queryTile, keyTileSize}, f32,
       [&](OpBuilder &nb, ValueRange args) -> Value {
@@ -700,7 +706,8 @@ void AttentionBuilder::finish(Carried state) {
         return arith::SelectOp::create(nb, loc, isZero(nb, args[0]), zero, r);
       });
   Value out = t.elementwise(
-      {state.acc, inverse}, {{0, 1}, {0}}, {queryTile, dv}, element,
+      {state.acc, inverse}, {{0, 1}, {0}}, {queryTile, headDim(dv).size},
+      element,
       [&](OpBuilder &nb, ValueRange args) -> Value {
         Value v = arith::MulFOp::create(nb, loc, args[0], args[1]);
         if (element == f32)
@@ -709,7 +716,7 @@ void AttentionBuilder::finish(Carried state) {
       });
   AxisRange rows = AxisRange::tile(queryOffset, queryTile, op.getQueryLength());
   t.store(out, destinationOf(op.getOut()),
-          ranges(batch, headIndex, heads, rows, AxisRange::tile({}, dv, dv)));
+          ranges(batch, headIndex, heads, rows, headDim(dv)));
   if (!op.getLse())
     return;
   Value lse = t.elementwise(

@@ -32,6 +32,9 @@ struct BuildTiles : heddle::impl::BuildTilesPassBase<BuildTiles> {
     TileTarget target;
     target.lanes = lanes;
     target.threads = threads;
+    target.matrixUnits = matrixUnits;
+    target.queryTile = queryTile;
+    target.keyTile = keyTile;
     for (auto kernel : getOperation().getOps<func::FuncOp>()) {
       auto family = kernel->getAttrOfType<StringAttr>(kKernelFamily);
       if (!family)
