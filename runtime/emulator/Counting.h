@@ -2,8 +2,9 @@
 //
 // Fibres run one after another, so a warp's access to memory comes in pieces.
 // The n-th execution of a site by one lane since its warp last met belongs to
-// the n-th of the others; once all live lanes have come, or the whole warp meets
-// at a collective or barrier, the piece is a warp instruction and is counted.
+// the n-th of the others; once all live lanes have come, or the whole warp
+// meets at a collective or barrier, the piece is a warp instruction and is
+// counted.
 //
 //===----------------------------------------------------------------------===//
 
@@ -44,8 +45,10 @@ public:
 
   /// Lane `lane` executes the access `slot`; value is a sector or an offset.
   /// True where the lane is far ahead of its warp and should wait a little.
-  bool record(uint32_t slot, Charge charge, uint32_t bytes, uint32_t lane,
-              uint32_t value, uint32_t live, EmulatorCounters &counters) {
+  [[gnu::always_inline]] bool record(uint32_t slot, Charge charge,
+                                     uint32_t bytes, uint32_t lane,
+                                     uint32_t value, uint32_t live,
+                                     EmulatorCounters &counters) {
     Queue &q = queues[slot];
     uint32_t n = q.next[lane]++;
     n = n >= q.base ? n - q.base : late(q, lane);
@@ -64,9 +67,12 @@ public:
   void flush(EmulatorCounters &counters);
 
 private:
-  static constexpr uint32_t kWindow = 512;
+  /// Pieces of a site, about what the first-level cache holds: lanes go ahead
+  /// of their warp by so much.
+  static constexpr uint32_t kWindow = 256;
   struct Record {
-    uint32_t mask = 0;
+    Record() : mask(0) {} // values stay as they are
+    uint32_t mask;
     uint32_t value[32];
   };
   struct Queue {
@@ -81,7 +87,8 @@ private:
   uint32_t late(Queue &q, uint32_t lane);
   void grow(Queue &q, uint32_t slot, Charge charge, uint32_t bytes, uint32_t n);
   void retire(Queue &q, uint32_t live, EmulatorCounters &counters);
-  static void count(const Queue &q, const Record &r, EmulatorCounters &counters);
+  static void count(const Queue &q, const Record &r,
+                    EmulatorCounters &counters);
 
   std::vector<Queue> queues;
   std::vector<uint32_t> dirty;

@@ -395,7 +395,8 @@ LogicalResult GpuEmitter::emitReduction(linalg::GenericOp op) {
     IRMapping mapping;
     for (BlockArgument a : body.getArguments())
       mapping.map(a, part.addArgument(a.getType(), loc));
-    OpBuilder pb = OpBuilder::atBlockEnd(&part);
+    OpBuilder pb(b.getContext());
+    pb.setInsertionPointToEnd(&part);
     for (Operation &inner : body.without_terminator())
       if (!llvm::is_contained(users, &inner) && &inner != last)
         pb.clone(inner, mapping);
