@@ -76,8 +76,15 @@ private:
     bool transA, transB;
   };
   Operands operandsOf(linalg::GenericOp contraction);
-  FailureOr<Value> operand(Value v, const Layout &layout, bool trans);
+  FailureOr<Value> stage(Value v, const Layout &layout, bool trans);
+  Value loadStaged(Value shared, const Layout &layout, bool trans,
+                   int64_t depthAt, bool isLeft);
+  void barrier();
   LogicalResult prefetch(Value v);
+  FailureOr<Value> emitFma(linalg::GenericOp op, const Operands &of, Value acc,
+                           bool skipZeros);
+  FailureOr<Value> emitMma(linalg::GenericOp op, const Operands &of, Value acc,
+                           bool skipZeros);
   Value emitLoad(const PendingLoad &load, RankedTensorType type,
                  const Layout &layout);
   Value convert(Value v, const Layout &layout);
@@ -155,24 +162,12 @@ FailureOr<Value> GpuEmitter::tile(Value v, const Layout &layout) {
   return convert(it->second.begin()->second, layout);
 }
 
-/// An operand of a product: through shared memory where it comes from memory or
-/// is held by other threads. With `trans` the layout is of the transpose.
-FailureOr<Value> GpuEmitter::operand(Value v, const Layout &layout,
-                                     bool trans) {
+/// Puts an operand of a product into shared memory, swizzled for the layout that
+/// it is read in (of the transpose with `trans`). The caller waits at a barrier.
+FailureOr<Value> GpuEmitter::stage(Value v, const Layout &layout, bool trans) {
   auto type = cast<RankedTensorType>(v.getType());
   Type element = type.getElementType();
   int64_t bytes = element.getIntOrFloatBitWidth() / 8;
-  if (Value known = ahead.lookup({v, trans});
-      known && heddle_gpu::getLayout(known.getType()) == layout)
-    return known;
-  auto load = loads.find(v);
-  if (load == loads.end() && !trans) {
-    FailureOr<Value> t = tile(v, layouts.of(v));
-    if (failed(t))
-      return failure();
-    return convert(*t, layout);
-  }
-  // The swizzle that serves rows of 16 bytes in and ldmatrix or vectors out.
   Layout writer = heddle_gpu::coalescedLayout(type.getShape(), bytes, warps);
   SmallVector<SharedAccess, 0> accesses;
   int64_t vector = 16;
@@ -194,27 +189,42 @@ FailureOr<Value> GpuEmitter::operand(Value v, const Layout &layout,
     b.setInsertionPointToStart(&gpuFunc.getBody().front());
     shared = heddle_gpu::SmemAllocOp::create(b, loc, smem, IntegerAttr());
   }
-  // Readers of the last round are done before it is written again.
-  heddle_gpu::BarrierOp::create(b, loc, IntegerAttr(), IntegerAttr(), false);
-  if (load != loads.end()) {
+  barrier(); // readers of the last round are done before it is written again
+  if (auto load = loads.find(v); load != loads.end()) {
     const PendingLoad &from = load->second;
     heddle_gpu::AsyncCopyOp::create(b, loc, from.buffer, from.offsets,
                                     from.dims, ValueRange(), shared, Value(),
                                     !from.ragged);
     heddle_gpu::AsyncCommitOp::create(b, loc);
     heddle_gpu::AsyncWaitOp::create(b, loc, 0);
-  } else {
-    FailureOr<Value> t = tile(v, layouts.of(v));
-    if (failed(t))
-      return failure();
-    heddle_gpu::SmemStoreOp::create(b, loc, *t, shared, Value(),
-                                    DenseI64ArrayAttr(), false);
+    return shared;
   }
+  FailureOr<Value> t = tile(v, layouts.of(v));
+  if (failed(t))
+    return failure();
+  heddle_gpu::SmemStoreOp::create(b, loc, *t, shared, Value(),
+                                  DenseI64ArrayAttr(), false);
+  return shared;
+}
+
+Value GpuEmitter::loadStaged(Value shared, const Layout &layout, bool trans,
+                             int64_t depthAt, bool isLeft) {
+  Type element = cast<heddle_gpu::SmemType>(shared.getType()).getElementType();
+  DenseI64ArrayAttr at;
+  if (depthAt != 0) {
+    // The depth is the operand's columns (left) or rows, the other way round in
+    // a transpose.
+    bool inColumns = isLeft != trans;
+    at = b.getDenseI64ArrayAttr({inColumns ? 0 : depthAt,
+                                 inColumns ? depthAt : 0});
+  }
+  return heddle_gpu::SmemLoadOp::create(
+      b, loc, heddle_gpu::tileType(element, b.getContext(), layout), shared,
+      Value(), at, trans);
+}
+
+void GpuEmitter::barrier() {
   heddle_gpu::BarrierOp::create(b, loc, IntegerAttr(), IntegerAttr(), false);
-  auto result = heddle_gpu::tileType(element, b.getContext(), layout);
-  return heddle_gpu::SmemLoadOp::create(b, loc, result, shared, Value(),
-                                        DenseI64ArrayAttr(), trans)
-      .getResult();
 }
 
 Value GpuEmitter::broadcast(Value v, ArrayRef<int64_t> dims,
@@ -475,7 +485,8 @@ GpuEmitter::Operands GpuEmitter::operandsOf(linalg::GenericOp op) {
   return r;
 }
 
-/// Operands that a loop reads again and again are loaded ahead of it.
+/// Operands that a loop reads again and again are staged ahead of it, and held
+/// in registers where a matrix unit takes them.
 LogicalResult GpuEmitter::prefetch(Value v) {
   for (OpOperand &use : v.getUses()) {
     auto op = dyn_cast<linalg::GenericOp>(use.getOwner());
@@ -488,42 +499,122 @@ LogicalResult GpuEmitter::prefetch(Value v) {
       continue;
     bool trans = isLeft ? wanted.transA : wanted.transB;
     Value &known = ahead[{v, trans}];
-    if (known && heddle_gpu::getLayout(known.getType()) == *layout)
+    if (known)
       continue;
-    FailureOr<Value> t = operand(v, *layout, trans);
-    if (failed(t))
+    FailureOr<Value> shared = stage(v, *layout, trans);
+    if (failed(shared))
       return failure();
-    ahead[{v, trans}] = *t;
+    barrier();
+    ahead[{v, trans}] = wanted.kind == ProductKind::Fma
+                            ? *shared
+                            : loadStaged(*shared, *layout, trans, 0, isLeft);
   }
   return success();
 }
 
+/// A product by fused multiply-adds: both operands in shared memory, a few steps
+/// of the depth at a time in registers.
+FailureOr<Value> GpuEmitter::emitFma(linalg::GenericOp op, const Operands &of,
+                                     Value acc, bool skipZeros) {
+  int64_t depth = op.getStaticLoopRanges()[2], step = 8;
+  while (depth % step != 0)
+    step /= 2;
+  SmallVector<Value> staged;
+  for (bool isLeft : {true, false}) {
+    Value v = op.getDpsInputs()[isLeft ? 0 : 1];
+    bool trans = isLeft ? of.transA : of.transB;
+    if (Value known = ahead.lookup({v, trans})) {
+      staged.push_back(known);
+      continue;
+    }
+    FailureOr<Value> shared = stage(v, isLeft ? *of.a : *of.b, trans);
+    if (failed(shared))
+      return failure();
+    staged.push_back(*shared);
+  }
+  barrier();
+  const Layout &accLayout = heddle_gpu::getLayout(acc.getType());
+  Layout la = heddle_gpu::fmaOperandA(accLayout, step);
+  Layout lb = heddle_gpu::fmaOperandB(accLayout, step);
+  for (int64_t k = 0; k < depth; k += step)
+    acc = heddle_gpu::DotOp::create(
+        b, loc, acc.getType(), heddle_gpu::DotKind::Fma,
+        loadStaged(staged[0], la, of.transA, k, true),
+        loadStaged(staged[1], lb, of.transB, k, false), acc, skipZeros);
+  return acc;
+}
+
+FailureOr<Value> GpuEmitter::emitMma(linalg::GenericOp op, const Operands &of,
+                                     Value acc, bool skipZeros) {
+  Value left = op.getDpsInputs()[0], right = op.getDpsInputs()[1];
+  // The left operand: held ahead, in the registers of an accumulator, or staged.
+  Value a = ahead.lookup({left, of.transA});
+  if (!a && !loads.contains(left) && !of.transA) {
+    FailureOr<Value> t = tile(left, layouts.of(left));
+    if (failed(t))
+      return failure();
+    a = convert(*t, *of.a);
+  }
+  Value sharedA;
+  if (!a) {
+    FailureOr<Value> shared = stage(left, *of.a, of.transA);
+    if (failed(shared))
+      return failure();
+    sharedA = *shared;
+  }
+  Value bTile = ahead.lookup({right, of.transB});
+  Value sharedB;
+  if (!bTile) {
+    FailureOr<Value> shared = stage(right, *of.b, of.transB);
+    if (failed(shared))
+      return failure();
+    sharedB = *shared;
+  }
+  Value special;
+  if (skipZeros && sharedB)
+    special = heddle_gpu::AnyNotFiniteOp::create(b, loc, sharedB, Value());
+  else if (sharedA || sharedB)
+    barrier();
+  if (sharedA)
+    a = loadStaged(sharedA, *of.a, of.transA, 0, true);
+  auto product = [&](bool skip) -> Value {
+    Value r = bTile ? bTile : loadStaged(sharedB, *of.b, of.transB, 0, false);
+    return heddle_gpu::DotOp::create(b, loc, acc.getType(),
+                                     heddle_gpu::DotKind::Mma, a, r, acc, skip);
+  };
+  if (!special)
+    return product(skipZeros);
+  // Only where the tile holds a NaN or an infinity do zeros need care.
+  auto branch = scf::IfOp::create(b, loc, acc.getType(), special, true);
+  for (bool skip : {true, false}) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(skip ? branch.thenBlock() : branch.elseBlock());
+    scf::YieldOp::create(b, loc, product(skip));
+  }
+  return branch.getResult(0);
+}
+
 LogicalResult GpuEmitter::emitContraction(linalg::GenericOp op) {
-  const Layout &accLayout = layouts.of(op.getResult(0));
-  auto [kind, la, lb, transA, transB] = operandsOf(op);
-  if (!la || !lb)
+  Operands of = operandsOf(op);
+  if (!of.a || !of.b)
     return op.emitOpError("expected a depth that m16n8k16 divides, got ")
            << op.getStaticLoopRanges()[2];
-  Value left = op.getDpsInputs()[0], right = op.getDpsInputs()[1];
-  FailureOr<Value> a = operand(left, *la, transA);
-  if (failed(a))
-    return failure();
-  FailureOr<Value> bTile = operand(right, *lb, transB);
-  if (failed(bTile))
-    return failure();
-  FailureOr<Value> acc = tile(op.getDpsInits()[0], accLayout);
+  FailureOr<Value> acc =
+      tile(op.getDpsInits()[0], layouts.of(op.getResult(0)));
   if (failed(acc))
     return failure();
   // select(a != 0, acc + a * b, acc)
-  Operation *last = op.getRegion().front().getTerminator()->getOperand(0)
-                        .getDefiningOp();
-  define(op.getResult(0),
-         heddle_gpu::DotOp::create(b, loc, acc->getType(),
-                                   kind == ProductKind::Fma
-                                       ? heddle_gpu::DotKind::Fma
-                                       : heddle_gpu::DotKind::Mma,
-                                   *a, *bTile, *acc,
-                                   isa<arith::SelectOp>(last)));
+  bool skipZeros = isa<arith::SelectOp>(op.getRegion()
+                                            .front()
+                                            .getTerminator()
+                                            ->getOperand(0)
+                                            .getDefiningOp());
+  FailureOr<Value> result = of.kind == ProductKind::Fma
+                                ? emitFma(op, of, *acc, skipZeros)
+                                : emitMma(op, of, *acc, skipZeros);
+  if (failed(result))
+    return failure();
+  define(op.getResult(0), *result);
   return success();
 }
 

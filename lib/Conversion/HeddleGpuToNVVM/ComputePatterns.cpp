@@ -9,7 +9,6 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/IRMapping.h"
 
@@ -75,58 +74,10 @@ private:
                                         adaptor.getAccumulator()));
       return success();
     }
-    // 0 times NaN or infinity is NaN in the matrix unit. Where a warp holds no
-    // such b, the plain product is right.
-    Location loc = op.getLoc();
-    OpBuilder &b = rewriter;
-    Value any = anyNotFinite(b, loc, adaptor.getB());
-    auto branch = scf::IfOp::create(
-        b, loc, adaptor.getAccumulator().getType(), any, true);
-    for (bool special : {true, false}) {
-      OpBuilder::InsertionGuard guard(b);
-      b.setInsertionPointToStart(special ? branch.thenBlock()
-                                         : branch.elseBlock());
-      scf::YieldOp::create(b, loc,
-                           mmaProduct(op, b, adaptor.getA(), adaptor.getB(),
-                                      adaptor.getAccumulator(), special));
-    }
-    rewriter.replaceOp(op, branch.getResult(0));
+    rewriter.replaceOp(op, mmaProduct(op, rewriter, adaptor.getA(),
+                                      adaptor.getB(), adaptor.getAccumulator(),
+                                      /*special=*/true));
     return success();
-  }
-
-  /// Whether any thread of the warp holds a NaN or an infinity.
-  static Value anyNotFinite(OpBuilder &b, Location loc, Value v) {
-    auto type = cast<VectorType>(v.getType());
-    Type element = type.getElementType();
-    // The exponent has all bits set: one more carries into the sign's place.
-    uint32_t mask = element.isBF16()  ? 0x7f807f80u
-                    : element.isF16() ? 0x7c007c00u
-                                      : 0x7f800000u;
-    uint32_t step = element.isBF16()  ? 0x00800080u
-                    : element.isF16() ? 0x04000400u
-                                      : 0x00800000u;
-    uint32_t carry = element.isF32() ? 0x80000000u : 0x80008000u;
-    int64_t words =
-        type.getNumElements() * element.getIntOrFloatBitWidth() / 32;
-    auto wordsType = VectorType::get({words}, b.getI32Type());
-    ThreadCode code(b, loc);
-    auto splat = [&](uint32_t x) -> Value {
-      return arith::ConstantOp::create(
-          b, loc,
-          DenseElementsAttr::get(wordsType, APInt(32, x)));
-    };
-    Value bits = vector::BitCastOp::create(b, loc, wordsType, v);
-    bits = arith::AndIOp::create(b, loc, bits, splat(mask));
-    bits = arith::AddIOp::create(b, loc, bits, splat(step));
-    Value all = extract(b, loc, bits, 0);
-    for (int64_t i = 1; i < words; ++i)
-      all = arith::OrIOp::create(b, loc, all, extract(b, loc, bits, i));
-    all = arith::AndIOp::create(b, loc, all,
-                                code.i32(static_cast<int32_t>(carry)));
-    Value here = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, all,
-                                       code.i32(0));
-    return NVVM::VoteSyncOp::create(b, loc, b.getI1Type(), code.i32(-1), here,
-                                    NVVM::VoteSyncKind::any);
   }
 
   /// Words of 16-bit pairs of b apart: the finite elements, and 1 where b is +inf

@@ -268,6 +268,78 @@ struct SmemStorePattern : OpConversionPattern<SmemStoreOp> {
   }
 };
 
+/// The thread's share of the tile is what coalescedLayout gives it, as for
+/// async_copy.
+struct AnyNotFinitePattern : OpConversionPattern<AnyNotFiniteOp> {
+  using OpConversionPattern::OpConversionPattern;
+  LogicalResult
+  matchAndRewrite(AnyNotFiniteOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &b) const override {
+    Location loc = op.getLoc();
+    SmemType smem = op.getSource().getType();
+    auto warps = op->getParentOfType<FunctionOpInterface>()
+                     ->getAttrOfType<IntegerAttr>(
+                         HeddleGpuDialect::kWarpsAttrName);
+    if (!warps)
+      return op.emitOpError("expected a kernel with heddle_gpu.warps");
+    Type element = smem.getElementType();
+    int64_t bytes = smem.getElementBytes();
+    // The exponent has all bits set: one more carries into the sign's place.
+    uint32_t exponent = element.isBF16()  ? 0x7f807f80u
+                        : element.isF16() ? 0x7c007c00u
+                                          : 0x7f800000u;
+    uint32_t step = exponent & ~(exponent << 1);
+    uint32_t carry = bytes == 4 ? 0x80000000u : 0x80008000u;
+    Layout layout = coalescedLayout(smem.getShape(), bytes, warps.getInt());
+    SharedAxes axes = axesOf(layout.rank(), false, std::nullopt);
+    ThreadCode code(b, loc);
+    Value base = stageBase(code, adaptor.getSource(), smem, adaptor.getStage());
+    SharedCode shared(code, base, smem.getLayout().getValue(), smem.getShape(),
+                      bytes);
+    TileCode tile(code, layout);
+    int64_t width = vectorWidth(layout, smem, axes);
+    Value all = code.i32(0);
+    auto constant = [&](uint32_t x) { return code.i32(static_cast<int32_t>(x)); };
+    for (int64_t r = 0; r < layout.numRegisters(); r += width) {
+      auto type = VectorType::get({width}, element);
+      Value v = LLVM::LoadOp::create(b, loc, type,
+                                     addressOf(tile, shared, axes, r),
+                                     width * bytes);
+      int64_t words = std::max<int64_t>(1, width * bytes / 4);
+      if (width * bytes < 4) {
+        // One element of 16 bits.
+        Value bits = LLVM::BitcastOp::create(b, loc, b.getI16Type(),
+                                             vector::ExtractOp::create(b, loc, v, 0));
+        v = vector::BroadcastOp::create(
+            b, loc, VectorType::get({1}, b.getI32Type()),
+            arith::ExtUIOp::create(b, loc, b.getI32Type(), bits));
+      } else {
+        v = LLVM::BitcastOp::create(b, loc, VectorType::get({words}, b.getI32Type()),
+                                    v);
+      }
+      for (int64_t w = 0; w < words; ++w) {
+        Value x = vector::ExtractOp::create(b, loc, v, w);
+        x = arith::AndIOp::create(b, loc, x, constant(exponent));
+        x = arith::AddIOp::create(b, loc, x, constant(step));
+        all = arith::OrIOp::create(b, loc, all, x);
+      }
+    }
+    all = arith::AndIOp::create(b, loc, all, constant(carry));
+    Value here = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, all,
+                                       code.i32(0));
+    here = arith::ExtUIOp::create(b, loc, b.getI32Type(), here);
+    Value any = NVVM::BarrierOp::create(
+                    b, loc, b.getI32Type(), Value(), Value(),
+                    NVVM::BarrierReductionAttr::get(b.getContext(),
+                                                    NVVM::BarrierReduction::OR),
+                    here)
+                    .getResult(0);
+    b.replaceOpWithNewOp<arith::CmpIOp>(op, arith::CmpIPredicate::ne, any,
+                                        code.i32(0));
+    return success();
+  }
+};
+
 struct CommitPattern : OpConversionPattern<AsyncCommitOp> {
   using OpConversionPattern::OpConversionPattern;
   LogicalResult
@@ -311,6 +383,7 @@ struct BarrierPattern : OpConversionPattern<BarrierOp> {
 
 void heddle_gpu::populateSharedPatterns(const LaneTypes &types,
                                         RewritePatternSet &patterns) {
-  patterns.add<AllocPattern, SmemLoadPattern, SmemStorePattern, CommitPattern,
+  patterns.add<AllocPattern, AnyNotFinitePattern, SmemLoadPattern,
+               SmemStorePattern, CommitPattern,
                WaitPattern, BarrierPattern>(types, patterns.getContext());
 }

@@ -200,6 +200,7 @@ LogicalResult ConvertNvvmToEmulator::inlineGpuModules(ModuleOp module) {
   SymbolTable symbols(module);
   for (auto gpuModule :
        llvm::make_early_inc_range(module.getOps<gpu::GPUModuleOp>())) {
+    symbols.remove(gpuModule); // a kernel may have its name
     for (Operation &op :
          llvm::make_early_inc_range(gpuModule.getBody()->getOperations())) {
       auto name = dyn_cast<SymbolOpInterface>(op);
@@ -211,7 +212,7 @@ LogicalResult ConvertNvvmToEmulator::inlineGpuModules(ModuleOp module) {
       if (name)
         symbols.insert(&op);
     }
-    symbols.erase(gpuModule);
+    gpuModule.erase();
   }
   return success();
 }

@@ -364,3 +364,23 @@ func.func @tiles_stay_outside(%t: tensor<96xf32, #line>, %m: memref<600xf32>, %i
   }
   return
 }
+
+// -----
+
+!smem = !heddle_gpu.smem<96xi32, #heddle_gpu.shared<row_major>>
+// /*gpu_any_not_finite_c1*/
+func.func @any_not_finite_looks_at_floats(%s: !smem) {
+  // expected-error @+1 {{expected floats of 2 or 4 bytes, got 'i32'}}
+  %0 = heddle_gpu.any_not_finite %s : !smem
+  return
+}
+
+// -----
+
+!smem = !heddle_gpu.smem<96xf32, #heddle_gpu.shared<row_major>, stages = 2>
+// /*gpu_any_not_finite_c2*/
+func.func @any_not_finite_names_the_stage(%s: !smem) {
+  // expected-error @+1 {{expected a stage index, %tile[%index], for 2 stages}}
+  %0 = heddle_gpu.any_not_finite %s : !smem
+  return
+}

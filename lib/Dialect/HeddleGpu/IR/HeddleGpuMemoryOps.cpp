@@ -153,6 +153,17 @@ LogicalResult SmemLoadOp::verify() {
   return verifyStage(*this, smem, getStage());
 }
 
+LogicalResult AnyNotFiniteOp::verify() {
+  SmemType smem = getSource().getType();
+  /*gpu_any_not_finite_c1*/
+  auto element = dyn_cast<FloatType>(smem.getElementType());
+  if (!element || (smem.getElementBytes() != 2 && smem.getElementBytes() != 4))
+    return emitOpError("expected floats of 2 or 4 bytes, got ")
+           << smem.getElementType();
+  /*gpu_any_not_finite_c2*/
+  return verifyStage(*this, smem, getStage());
+}
+
 LogicalResult SmemStoreOp::verify() {
   auto tile = cast<RankedTensorType>(getTile().getType());
   SmemType smem = getDest().getType();

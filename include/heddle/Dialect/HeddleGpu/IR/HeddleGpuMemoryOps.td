@@ -242,6 +242,41 @@ def HeddleGpu_SmemStoreOp : HeddleGpu_Op<"smem_store"> {
   let hasVerifier = 1;
 }
 
+def HeddleGpu_AnyNotFiniteOp : HeddleGpu_Op<"any_not_finite",
+    [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "whether a tile in shared memory holds a NaN or an infinity";
+  let description = [{
+    Every thread looks at the elements that it copied with `async_copy` or would
+    copy, and all threads of the block learn the answer: also a barrier, so that
+    it stands in place of the one after `async_wait`. Lets a product of masked
+    weights take the plain way nearly always (`skip_zeros` of `heddle_gpu.dot`).
+
+    Created with products that skip zeros; replaced by ld.shared and
+    bar.red.or.
+
+    Constraints:
+
+    - /*gpu_any_not_finite_c1*/ elements are floats of 2 or 4 bytes.
+    - /*gpu_any_not_finite_c2*/ a source of several stages is read with an index.
+
+    Example:
+
+    ```mlir
+    func.func @check(%s: !heddle_gpu.smem<64x64xbf16, #heddle_gpu.shared<row_major>>) -> i1 {
+      heddle_gpu.async_wait 0
+      %special = heddle_gpu.any_not_finite %s : !heddle_gpu.smem<64x64xbf16, #heddle_gpu.shared<row_major>>
+      return %special : i1
+    }
+    ```
+  }];
+  let arguments = (ins HeddleGpu_SmemType:$source, Optional<Index>:$stage);
+  let results = (outs I1:$result);
+  let assemblyFormat = [{
+    $source (`[` $stage^ `]`)? attr-dict `:` qualified(type($source))
+  }];
+  let hasVerifier = 1;
+}
+
 //===----------------------------------------------------------------------===//
 // Asynchronous copies
 //===----------------------------------------------------------------------===//
