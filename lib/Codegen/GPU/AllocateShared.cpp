@@ -1,9 +1,9 @@
 //===- AllocateShared.cpp - offsets of tiles in shared memory -------------===//
 //
-// A tile of one stage lives from its first to its last use in the order of the
-// program; a barrier stands before every write, so that the bytes may have held
-// another tile. A tile of several stages is carried around the loops that use
-// it and lives as long as they run.
+// A tile lives from its first to its last use in the order of the program; a
+// barrier stands before every write, so that the bytes may have held another
+// tile. A loop that reads what was written before it, or what an earlier round
+// wrote (several stages), keeps the tile alive as long as it runs.
 //
 //===----------------------------------------------------------------------===//
 
@@ -51,13 +51,16 @@ struct GpuAllocateShared
     kernel.walk([&](SmemAllocOp op) {
       Tile tile{op, op.getType().getBytes(), INT64_MAX, -1, 0};
       bool carried = op.getType().getStages() > 1;
+      Operation *first = nullptr;
+      for (Operation *user : op->getUsers())
+        if (!first || span[user].first < span[first].first)
+          first = user;
       for (Operation *user : op->getUsers()) {
         Operation *at = user;
-        if (carried)
-          for (Operation *p = user->getParentOp(); p && p != kernel;
-               p = p->getParentOp())
-            if (isa<LoopLikeOpInterface>(p))
-              at = p;
+        for (Operation *p = user->getParentOp(); p && p != kernel;
+             p = p->getParentOp())
+          if (isa<LoopLikeOpInterface>(p) && (carried || !p->isAncestor(first)))
+            at = p;
         tile.first = std::min(tile.first, span[at].first);
         tile.last = std::max(tile.last, span[at].second);
       }
