@@ -14,11 +14,12 @@ mlir_include=${MLIR_INCLUDE_DIR:-/usr/lib/llvm-22/include}
 
 generate() { # generator (split at spaces), .td file, page
   "$tblgen" $1 -I "$root/include" -I "$mlir_include" \
-    "$root/include/heddle/Dialect/$2" -o "$out/dialect/$3"
+    "$root/include/heddle/$2" -o "$out/dialect/$3"
 }
 
 mkdir -p "$out/dialect"
-generate "-gen-dialect-doc -dialect=heddle" Heddle/IR/HeddleOps.td Heddle.md
-generate -gen-pass-doc Heddle/Transforms/Passes.td HeddlePasses.md
-generate "-gen-dialect-doc -dialect=heddle_gpu" HeddleGpu/IR/HeddleGpuOps.td HeddleGpu.md
-generate -gen-pass-doc HeddleGpu/Transforms/Passes.td HeddleGpuPasses.md
+generate "-gen-dialect-doc -dialect=heddle" Dialect/Heddle/IR/HeddleOps.td Heddle.md
+generate -gen-pass-doc Dialect/Heddle/Transforms/Passes.td HeddlePasses.md
+generate "-gen-dialect-doc -dialect=heddle_gpu" Dialect/HeddleGpu/IR/HeddleGpuOps.td HeddleGpu.md
+generate -gen-pass-doc Dialect/HeddleGpu/Transforms/Passes.td HeddleGpuPasses.md
+generate "-gen-dialect-doc -dialect=heddle_nvvm" Dialect/HeddleNvvm/IR/HeddleNvvmOps.td HeddleNvvm.md

@@ -15,9 +15,9 @@ const Buffer *heddle::emulator::findBuffer(const Machine &m, uint32_t site,
   const std::vector<Buffer> &buffers = m.plan.buffers;
   if (fixed >= 0)
     return &buffers[static_cast<size_t>(fixed)];
-  auto after = std::upper_bound(
-      buffers.begin(), buffers.end(), address,
-      [](uint64_t a, const Buffer &b) { return a < b.begin; });
+  auto after =
+      std::upper_bound(buffers.begin(), buffers.end(), address,
+                       [](uint64_t a, const Buffer &b) { return a < b.begin; });
   return after == buffers.begin() ? nullptr : &*std::prev(after);
 }
 
@@ -38,8 +38,8 @@ static const char *verb(SiteKind kind) {
 uint64_t heddle::emulator::fault(Thread &t, uint64_t address, uint32_t site,
                                  uint32_t bytes, const Buffer *buffer) {
   Machine &m = *t.machine;
-  std::string what = std::string(verb(m.plan.table->sites[site].kind)) + " of " +
-                     std::to_string(bytes) + " bytes ";
+  std::string what = std::string(verb(m.plan.table->sites[site].kind)) +
+                     " of " + std::to_string(bytes) + " bytes ";
   if (address % bytes != 0)
     m.report(t, site, kMemcheck,
              what + "at " + m.describe(address) + " (" + hex(address) +
@@ -67,6 +67,7 @@ static void catchUp(Thread &t, uint32_t slot) {
     t.warp->counting.release(slot, t.machine->counters);
 }
 
+/// A site has two slots: shared memory first, then global.
 static inline void charge(Thread &t, uint32_t slot, Charge how, uint32_t bytes,
                           uint32_t value) {
   Warp &w = *t.warp;
@@ -118,8 +119,8 @@ void heddle::emulator::writeGlobal(Thread &t, const Buffer &b, uint64_t address,
       m.report(t, site, kRacecheck,
                "write to " + m.describe(address) +
                    " while the asynchronous copy of thread " +
-                   m.name(m.threads[copy->thread]) + " (" + m.place(copy->site) +
-                   ") reads it; wait for the copy first",
+                   m.name(m.threads[copy->thread]) + " (" +
+                   m.place(copy->site) + ") reads it; wait for the copy first",
                b.name, static_cast<int64_t>(address - b.begin));
   m.shadow.accessGlobal(t, b, address, bytes, site, true);
 }
@@ -133,8 +134,8 @@ static inline uint64_t accessGlobal(Thread &t, uint64_t address, uint32_t site,
   if (!b || address - b->begin > b->bytes - bytes || b->bytes < bytes ||
       (address & (bytes - 1)))
     return fault(t, address, site, bytes, b);
-  charge(t, 2 * site, isWrite ? Charge::GlobalStore : Charge::GlobalLoad, bytes,
-         sectorOf(m, *b, address));
+  charge(t, 2 * site + 1, isWrite ? Charge::GlobalStore : Charge::GlobalLoad,
+         bytes, sectorOf(m, *b, address));
   if (isWrite)
     writeGlobal(t, *b, address, site, bytes);
   else if (b->written || !b->initialised.empty())
@@ -212,19 +213,32 @@ static Int combineInt(Atomic op, Int old, Int v, Int compared) {
   using Signed = std::make_signed_t<Int>;
   Signed so = static_cast<Signed>(old), sv = static_cast<Signed>(v);
   switch (op) {
-  case Atomic::Xchg: return v;
-  case Atomic::Add: return old + v;
-  case Atomic::Sub: return old - v;
-  case Atomic::And: return old & v;
-  case Atomic::Nand: return ~(old & v);
-  case Atomic::Or: return old | v;
-  case Atomic::Xor: return old ^ v;
-  case Atomic::Max: return so > sv ? old : v;
-  case Atomic::Min: return so < sv ? old : v;
-  case Atomic::UMax: return std::max(old, v);
-  case Atomic::UMin: return std::min(old, v);
-  case Atomic::CmpXchg: return old == compared ? v : old;
-  default: return old;
+  case Atomic::Xchg:
+    return v;
+  case Atomic::Add:
+    return old + v;
+  case Atomic::Sub:
+    return old - v;
+  case Atomic::And:
+    return old & v;
+  case Atomic::Nand:
+    return ~(old & v);
+  case Atomic::Or:
+    return old | v;
+  case Atomic::Xor:
+    return old ^ v;
+  case Atomic::Max:
+    return so > sv ? old : v;
+  case Atomic::Min:
+    return so < sv ? old : v;
+  case Atomic::UMax:
+    return std::max(old, v);
+  case Atomic::UMin:
+    return std::min(old, v);
+  case Atomic::CmpXchg:
+    return old == compared ? v : old;
+  default:
+    return old;
   }
 }
 
@@ -234,11 +248,21 @@ static Int combineFloat(Atomic op, Int oldBits, Int bits) {
   std::memcpy(&old, &oldBits, sizeof(Float));
   std::memcpy(&v, &bits, sizeof(Float));
   switch (op) {
-  case Atomic::FAdd: result = old + v; break;
-  case Atomic::FSub: result = old - v; break;
-  case Atomic::FMax: result = std::fmax(old, v); break;
-  case Atomic::FMin: result = std::fmin(old, v); break;
-  default: result = v; break; // exchange
+  case Atomic::FAdd:
+    result = old + v;
+    break;
+  case Atomic::FSub:
+    result = old - v;
+    break;
+  case Atomic::FMax:
+    result = std::fmax(old, v);
+    break;
+  case Atomic::FMin:
+    result = std::fmin(old, v);
+    break;
+  default:
+    result = v;
+    break; // exchange
   }
   std::memcpy(&bits, &result, sizeof(Float));
   return bits;
@@ -281,7 +305,7 @@ extern "C" uint64_t heddle_emu_atomic(Thread *thread, uint64_t address,
         address % bytes) {
       address = fault(t, address, site, bytes, b);
     } else {
-      charge(t, 2 * site, Charge::GlobalAtomic, bytes,
+      charge(t, 2 * site + 1, Charge::GlobalAtomic, bytes,
              sectorOf(m, *b, address));
       checkWritten(t, *b, address, site, bytes);
       writeGlobal(t, *b, address, site, bytes);
@@ -330,12 +354,14 @@ static bool issueCopy(Thread &t, uint64_t to, uint64_t from, uint32_t bytes,
     return false;
   }
   const Buffer *b = findBuffer(m, site, from);
-  if (from % alignment || (readBytes && (!b || b->bytes < readBytes ||
-                           from - b->begin > b->bytes - readBytes))) {
+  if (from % alignment ||
+      (readBytes && (!b || b->bytes < readBytes ||
+                     from - b->begin > b->bytes - readBytes))) {
     if (from % alignment || !b)
       m.report(t, site, kMemcheck,
-               "asynchronous copy of " + std::to_string(bytes) + " bytes from " +
-                   m.describe(from) + "; expected global memory aligned to " +
+               "asynchronous copy of " + std::to_string(bytes) +
+                   " bytes from " + m.describe(from) +
+                   "; expected global memory aligned to " +
                    std::to_string(alignment));
     else
       fault(t, from, site, readBytes, b);

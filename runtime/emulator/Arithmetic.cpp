@@ -47,7 +47,8 @@ static uint32_t pack(Thread *t, float high, float low, uint32_t flags,
 extern "C" {
 float heddle_emu_ex2_approx_ftz_f32(Thread *t, float x) {
   countSpecial(t);
-  return flushed(static_cast<float>(std::exp2(static_cast<double>(flushed(x)))));
+  return flushed(
+      static_cast<float>(std::exp2(static_cast<double>(flushed(x)))));
 }
 
 float heddle_emu_lg2_approx_ftz_f32(Thread *t, float x) {
@@ -132,13 +133,26 @@ uint32_t heddle_emu_prmt(Thread *, uint32_t mode, uint32_t selector,
         b = b & 0x80 ? 0xff : 0;
       break;
     }
-    case 1: b = byte(s + i); break;                       // forward 4 extract
-    case 2: b = byte(s - i); break;                       // backward 4 extract
-    case 3: b = byte(s); break;                           // replicate 8
-    case 4: b = byte(i > s ? i : s); break;               // edge clamp left
-    case 5: b = byte(i < s ? i : s); break;               // edge clamp right
-    case 6: b = byte((s & 1) * 2 + (i & 1)); break;       // replicate 16
-    default: break;
+    case 1:
+      b = byte(s + i);
+      break; // forward 4 extract
+    case 2:
+      b = byte(s - i);
+      break; // backward 4 extract
+    case 3:
+      b = byte(s);
+      break; // replicate 8
+    case 4:
+      b = byte(i > s ? i : s);
+      break; // edge clamp left
+    case 5:
+      b = byte(i < s ? i : s);
+      break; // edge clamp right
+    case 6:
+      b = byte((s & 1) * 2 + (i & 1));
+      break; // replicate 16
+    default:
+      break;
     }
     result |= b << 8 * i;
   }

@@ -13,7 +13,8 @@ AsyncId AsyncQueue::issue(const AsyncCopy &copy) {
   std::memset(machine.window + copy.sharedOffset, kPoison, copy.bytes);
   machine.shadow.setPending(copy.sharedOffset, copy.bytes);
   if (copy.readBytes)
-    for (uint64_t a = copy.source >> 10; a <= (copy.source + copy.readBytes - 1) >> 10; ++a)
+    for (uint64_t a = copy.source >> 10;
+         a <= (copy.source + copy.readBytes - 1) >> 10; ++a)
       ++locks[a & 1023];
   copies.push_back(copy);
   ++inFlight;
@@ -27,7 +28,8 @@ void AsyncQueue::land(AsyncId id, uint32_t owner, uint32_t clock) {
   c.landed = true;
   --inFlight;
   if (c.readBytes)
-    for (uint64_t a = c.source >> 10; a <= (c.source + c.readBytes - 1) >> 10; ++a)
+    for (uint64_t a = c.source >> 10; a <= (c.source + c.readBytes - 1) >> 10;
+         ++a)
       --locks[a & 1023];
   uint8_t *to = machine.window + c.sharedOffset;
   std::memcpy(to, reinterpret_cast<const void *>(c.source), c.readBytes);

@@ -37,7 +37,6 @@ public:
 
   AsyncId issue(const AsyncCopy &copy);
   void land(AsyncId id, uint32_t owner, uint32_t clock);
-  bool landed(AsyncId id) const { return copies[id].landed; }
   /// Lands what nobody waited for, and forgets all: the block has ended.
   void finish();
 

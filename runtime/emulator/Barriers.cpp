@@ -38,18 +38,15 @@ Barriers::Barrier *Barriers::join(Thread &t, uint32_t id, uint32_t count,
                    "barrier " + std::to_string(id) + " is joined with " +
                        std::to_string(count) + " threads and with " +
                        std::to_string(b.count) + " (0: all of the block)");
-  for (size_t i = 0; i < b.waiting.size(); ++i)
-    if (machine.threads[b.waiting[i]].warp == t.warp && b.sites[i] != site) {
-      machine.report(t, site, kSynccheck,
-                     "divergent barrier: thread " +
-                         machine.name(machine.threads[b.waiting[i]]) +
-                         " of the same warp waits at another one (" +
-                         machine.place(b.sites[i]) + ")");
-      break;
-    }
+  uint32_t warp = t.warp->index;
+  if ((b.waitingWarps >> warp & 1) && b.warpSites[warp] != site)
+    machine.report(t, site, kSynccheck,
+                   "divergent barrier: other lanes of warp " +
+                       std::to_string(warp) + " wait at another one (" +
+                       machine.place(b.warpSites[warp]) + ")");
   b.count = count;
   ++b.arrived;
-  b.warps |= 1u << t.warp->index;
+  b.warps |= 1u << warp;
   // A barrier of the whole block raises the floor instead.
   if (count)
     machine.shadow.release(t, b.knowledge);
@@ -62,7 +59,9 @@ uint32_t Barriers::sync(Thread &t, uint32_t id, uint32_t count,
   if (!b)
     return 0;
   b->waiting.push_back(t.index);
-  b->sites.push_back(site);
+  b->waitingWarps |= 1u << t.warp->index;
+  b->warpSites[t.warp->index] = site;
+  b->firstSite = b->waiting.size() == 1 ? site : b->firstSite;
   b->reduction = reduction;
   b->popc += predicate;
   if (full(*b))
@@ -87,11 +86,11 @@ void Barriers::complete(Barrier &b) {
     machine.shadow.joinBlock();
     if (machine.liveThreads() < machine.threads.size() && !b.waiting.empty()) {
       const Thread &t = machine.threads[b.waiting[0]];
-      machine.report(t, b.sites[0], kSynccheck,
-                     std::to_string(machine.threads.size() -
-                                    machine.liveThreads()) +
-                         " threads of the block have ended before this barrier; "
-                         "let all of them reach it");
+      machine.report(
+          t, b.firstSite, kSynccheck,
+          std::to_string(machine.threads.size() - machine.liveThreads()) +
+              " threads of the block have ended before this barrier; "
+              "let all of them reach it");
     }
   }
   uint32_t n = static_cast<uint32_t>(b.waiting.size());
@@ -115,7 +114,7 @@ void Barriers::complete(Barrier &b) {
   }
 }
 
-void Barriers::exited(Thread &) {
+void Barriers::exited() {
   for (Barrier &b : named)
     if (b.arrived && b.count == 0 && full(b))
       complete(b);
@@ -142,7 +141,8 @@ void Barriers::init(Thread &t, uint64_t address, uint32_t count,
   if (offset % 8 != 0 || offset + 8 > machine.plan.sharedBytes) {
     machine.report(t, site, kMemcheck,
                    "expected 8 aligned bytes of shared memory for an mbarrier, "
-                   "got " + machine.describe(address));
+                   "got " +
+                       machine.describe(address));
     return;
   }
   machine.shadow.writeShared(t, static_cast<uint32_t>(offset), 8, site);
@@ -163,9 +163,11 @@ uint64_t Barriers::arriveOn(Thread &t, Mbarrier &b, uint32_t count,
   b.bytes += expectBytes;
   if (count > b.pending) {
     machine.report(t, site, kSynccheck,
-                   std::to_string(count) + " arrivals at the mbarrier at shared "
-                       "offset " + std::to_string(b.offset) +
-                       ", whose phase " + std::to_string(phase) + " expects " +
+                   std::to_string(count) +
+                       " arrivals at the mbarrier at shared "
+                       "offset " +
+                       std::to_string(b.offset) + ", whose phase " +
+                       std::to_string(phase) + " expects " +
                        std::to_string(b.pending) + " more");
     count = b.pending;
   }
@@ -213,7 +215,6 @@ void Barriers::settle(Mbarrier &b) {
 
 void Barriers::completePhase(Mbarrier &b) {
   ++b.phase;
-  ++machine.events;
   b.pending = b.expected;
   b.released = b.gathering;
   auto [from, to] = waiters.equal_range(b.offset);

@@ -12,7 +12,7 @@ namespace heddle::emulator {
 
 /// Arrivals and bytes that an mbarrier expects of asynchronous operations.
 struct AsyncArrival {
-  std::vector<AsyncId> pieces; // land when this arrives
+  std::vector<AsyncId> pieces;    // land when this arrives
   uint32_t thread = 0, clock = 0; // who issued them, and when
   uint32_t arrivals = 0;
   int64_t bytes = 0; // of the transaction count
@@ -24,8 +24,8 @@ struct AsyncArrival {
 struct Mbarrier {
   uint32_t offset = 0; // shared
   uint32_t expected = 0, pending = 0;
-  uint64_t phase = 0; // completed phases
-  int64_t bytes = 0;  // expected minus completed in this phase
+  uint64_t phase = 0;              // completed phases
+  int64_t bytes = 0;               // expected minus completed in this phase
   std::vector<AsyncArrival> async; // of this phase
   std::vector<uint32_t> gathering, released; // knowledge; see Shadow.h
 };
@@ -41,7 +41,7 @@ public:
                 bool predicate, uint32_t site);
   void arrive(Thread &t, uint32_t id, uint32_t count, uint32_t site);
   /// A thread has ended: barriers no longer wait for it.
-  void exited(Thread &t);
+  void exited();
 
   /// The mbarrier at a shared address, or null after a finding.
   Mbarrier *find(Thread &t, uint64_t address, uint32_t site);
@@ -67,9 +67,11 @@ private:
   struct Barrier {
     uint32_t arrived = 0, count = 0; // threads
     std::vector<uint32_t> waiting;   // those that block
-    std::vector<uint32_t> sites;     // where
+    uint32_t firstSite = 0;          // where the first of them does
     uint32_t popc = 0, reduction = 0;
-    uint32_t warps = 0; // those that have arrived
+    uint32_t warps = 0;        // those that have arrived
+    uint32_t waitingWarps = 0; // those of which a lane waits
+    uint32_t warpSites[32];    // where the first of them does
     std::vector<uint32_t> knowledge;
   };
   Barrier *join(Thread &t, uint32_t id, uint32_t count, uint32_t site);
@@ -80,7 +82,7 @@ private:
 
   Machine &machine;
   Barrier named[16];
-  std::map<uint32_t, Mbarrier> mbarriers; // by shared offset
+  std::map<uint32_t, Mbarrier> mbarriers;    // by shared offset
   std::multimap<uint32_t, uint32_t> waiters; // shared offset -> thread
 };
 

@@ -34,7 +34,8 @@ void completeShuffle(Warp &w, const Rendezvous &r) {
     uint32_t b = static_cast<uint32_t>(w.input[lane][1]);
     uint32_t c = static_cast<uint32_t>(w.input[lane][2]);
     uint32_t segment = c >> 8 & 31, bound = c & 31;
-    int32_t maxLane = static_cast<int32_t>((lane & segment) | (bound & ~segment));
+    int32_t maxLane =
+        static_cast<int32_t>((lane & segment) | (bound & ~segment));
     int32_t minLane = static_cast<int32_t>(lane & segment);
     int32_t from = 0;
     b &= 31;
@@ -106,16 +107,36 @@ void completeRedux(Warp &w, const Rendezvous &r) {
     }
     int32_t s = static_cast<int32_t>(result), sv = static_cast<int32_t>(v);
     switch (static_cast<Redux>(r.detail)) {
-    case Redux::Add: result += v; break;
-    case Redux::And: result &= v; break;
-    case Redux::Or: result |= v; break;
-    case Redux::Xor: result ^= v; break;
-    case Redux::Max: result = s > sv ? result : v; break;
-    case Redux::Min: result = s < sv ? result : v; break;
-    case Redux::UMax: result = result > v ? result : v; break;
-    case Redux::UMin: result = result < v ? result : v; break;
-    case Redux::FMin: result = asBits(std::fmin(asFloat(result), asFloat(v))); break;
-    case Redux::FMax: result = asBits(std::fmax(asFloat(result), asFloat(v))); break;
+    case Redux::Add:
+      result += v;
+      break;
+    case Redux::And:
+      result &= v;
+      break;
+    case Redux::Or:
+      result |= v;
+      break;
+    case Redux::Xor:
+      result ^= v;
+      break;
+    case Redux::Max:
+      result = s > sv ? result : v;
+      break;
+    case Redux::Min:
+      result = s < sv ? result : v;
+      break;
+    case Redux::UMax:
+      result = result > v ? result : v;
+      break;
+    case Redux::UMin:
+      result = result < v ? result : v;
+      break;
+    case Redux::FMin:
+      result = asBits(std::fmin(asFloat(result), asFloat(v)));
+      break;
+    case Redux::FMax:
+      result = asBits(std::fmax(asFloat(result), asFloat(v)));
+      break;
     }
   });
   forEachLane(r.arrived, [&](uint32_t lane) { w.output[lane][0] = result; });
@@ -175,30 +196,53 @@ uint32_t heddle_emu_register(Thread *t, uint32_t which) {
   const EmulatorDim &n = m.plan.block, &g = m.plan.grid;
   uint32_t bit = 1u << t->lane;
   switch (static_cast<Register>(which)) {
-  case Register::TidX: return t->tid[0];
-  case Register::TidY: return t->tid[1];
-  case Register::TidZ: return t->tid[2];
-  case Register::NtidX: return static_cast<uint32_t>(n.x);
-  case Register::NtidY: return static_cast<uint32_t>(n.y);
-  case Register::NtidZ: return static_cast<uint32_t>(n.z);
-  case Register::CtaidX: return static_cast<uint32_t>(m.block[0]);
-  case Register::CtaidY: return static_cast<uint32_t>(m.block[1]);
-  case Register::CtaidZ: return static_cast<uint32_t>(m.block[2]);
-  case Register::NctaidX: return static_cast<uint32_t>(g.x);
-  case Register::NctaidY: return static_cast<uint32_t>(g.y);
-  case Register::NctaidZ: return static_cast<uint32_t>(g.z);
-  case Register::LaneId: return t->lane;
-  case Register::WarpId: return t->warp->index;
-  case Register::WarpCount: return static_cast<uint32_t>(m.warps.size());
-  case Register::WarpSize: return 32;
-  case Register::LaneMaskEq: return bit;
-  case Register::LaneMaskLe: return bit | (bit - 1);
-  case Register::LaneMaskLt: return bit - 1;
-  case Register::LaneMaskGe: return ~(bit - 1);
-  case Register::LaneMaskGt: return ~(bit | (bit - 1));
-  case Register::SmCount: return 1;
+  case Register::TidX:
+    return t->tid[0];
+  case Register::TidY:
+    return t->tid[1];
+  case Register::TidZ:
+    return t->tid[2];
+  case Register::NtidX:
+    return static_cast<uint32_t>(n.x);
+  case Register::NtidY:
+    return static_cast<uint32_t>(n.y);
+  case Register::NtidZ:
+    return static_cast<uint32_t>(n.z);
+  case Register::CtaidX:
+    return static_cast<uint32_t>(m.block[0]);
+  case Register::CtaidY:
+    return static_cast<uint32_t>(m.block[1]);
+  case Register::CtaidZ:
+    return static_cast<uint32_t>(m.block[2]);
+  case Register::NctaidX:
+    return static_cast<uint32_t>(g.x);
+  case Register::NctaidY:
+    return static_cast<uint32_t>(g.y);
+  case Register::NctaidZ:
+    return static_cast<uint32_t>(g.z);
+  case Register::LaneId:
+    return t->lane;
+  case Register::WarpId:
+    return t->warp->index;
+  case Register::WarpCount:
+    return static_cast<uint32_t>(m.warps.size());
+  case Register::WarpSize:
+    return 32;
+  case Register::LaneMaskEq:
+    return bit;
+  case Register::LaneMaskLe:
+    return bit | (bit - 1);
+  case Register::LaneMaskLt:
+    return bit - 1;
+  case Register::LaneMaskGe:
+    return ~(bit - 1);
+  case Register::LaneMaskGt:
+    return ~(bit | (bit - 1));
+  case Register::SmCount:
+    return 1;
   case Register::SmId:
-  case Register::GridId: return 0;
+  case Register::GridId:
+    return 0;
   case Register::Clock:
   case Register::GlobalTimer:
     // A time that every run repeats.

@@ -29,8 +29,9 @@ uint32_t heddle::emulator::sharedWavefronts(uint32_t mask,
   uint32_t total = 0;
   least = 0;
   for (uint32_t first = 0; first < 32; first += lanesPerGroup) {
-    uint32_t group = lanesPerGroup == 32 ? mask
-                                         : mask >> first & ((1u << lanesPerGroup) - 1);
+    uint32_t group = lanesPerGroup == 32
+                         ? mask
+                         : mask >> first & ((1u << lanesPerGroup) - 1);
     if (!group)
       continue;
     // words[b] lists the distinct words of bank b.
@@ -86,8 +87,7 @@ void WarpCounting::grow(Queue &q, uint32_t slot, Charge charge, uint32_t bytes,
 }
 
 void WarpCounting::retire(Queue &q, uint32_t live, EmulatorCounters &counters) {
-  while (q.head < q.records.size() && 
-         (q.records[q.head].mask & live) == live) {
+  while (q.head < q.records.size() && (q.records[q.head].mask & live) == live) {
     count(q, q.records[q.head], counters);
     ++q.head;
     ++q.base;

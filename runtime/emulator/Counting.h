@@ -2,8 +2,9 @@
 //
 // Fibres run one after another, so a warp's access to memory comes in pieces.
 // The n-th execution of a site by one lane since its warp last met belongs to
-// the n-th of the others; once all live lanes have come, or the whole warp meets
-// at a collective or barrier, the piece is a warp instruction and is counted.
+// the n-th of the others; once all live lanes have come, or the whole warp
+// meets at a collective or barrier, the piece is a warp instruction and is
+// counted.
 //
 //===----------------------------------------------------------------------===//
 
@@ -44,8 +45,10 @@ public:
 
   /// Lane `lane` executes the access `slot`; value is a sector or an offset.
   /// True where the lane is far ahead of its warp and should wait a little.
-  bool record(uint32_t slot, Charge charge, uint32_t bytes, uint32_t lane,
-              uint32_t value, uint32_t live, EmulatorCounters &counters) {
+  [[gnu::always_inline]] bool record(uint32_t slot, Charge charge,
+                                     uint32_t bytes, uint32_t lane,
+                                     uint32_t value, uint32_t live,
+                                     EmulatorCounters &counters) {
     Queue &q = queues[slot];
     uint32_t n = q.next[lane]++;
     n = n >= q.base ? n - q.base : late(q, lane);
@@ -81,7 +84,8 @@ private:
   uint32_t late(Queue &q, uint32_t lane);
   void grow(Queue &q, uint32_t slot, Charge charge, uint32_t bytes, uint32_t n);
   void retire(Queue &q, uint32_t live, EmulatorCounters &counters);
-  static void count(const Queue &q, const Record &r, EmulatorCounters &counters);
+  static void count(const Queue &q, const Record &r,
+                    EmulatorCounters &counters);
 
   std::vector<Queue> queues;
   std::vector<uint32_t> dirty;

@@ -39,7 +39,8 @@ struct Thread;
   X(mma, void, (Thread *, uint32_t, const uint32_t *, uint32_t *, uint32_t))   \
   /* address, matrices | transposed << 8, words */                             \
   X(ldmatrix, void, (Thread *, uint64_t, uint32_t, uint32_t *, uint32_t))      \
-  X(stmatrix, void, (Thread *, uint64_t, uint32_t, const uint32_t *, uint32_t)) \
+  X(stmatrix, void,                                                            \
+    (Thread *, uint64_t, uint32_t, const uint32_t *, uint32_t))                \
   /* number, threads or 0, BarrierReduction, predicate */                      \
   X(barrier, uint32_t,                                                         \
     (Thread *, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t))              \

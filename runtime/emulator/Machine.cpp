@@ -91,8 +91,8 @@ Thread *Machine::pick() {
     w->cursor = plan.options.seed ? random() % 32 : 0;
   }
   uint32_t ahead = w->ready >> w->cursor;
-  uint32_t lane = ahead ? w->cursor + __builtin_ctz(ahead)
-                        : __builtin_ctz(w->ready);
+  uint32_t lane =
+      ahead ? w->cursor + __builtin_ctz(ahead) : __builtin_ctz(w->ready);
   w->cursor = (lane + 1) & 31;
   return &this->lane(*w, lane);
 }
@@ -151,7 +151,7 @@ void Machine::exit(Thread &t) {
     if (!r.aligned && r.arrived == (r.mask & w.live))
       completeRendezvous(w, i--);
   }
-  barriers.exited(t);
+  barriers.exited();
   leave(t);
 }
 
@@ -160,8 +160,8 @@ Status Machine::runBlock(int64_t number) {
   block[0] = number % plan.grid.x;
   block[1] = number / plan.grid.x % plan.grid.y;
   block[2] = number / (plan.grid.x * plan.grid.y);
-  randomState = plan.options.seed * 0x2545f4914f6cdd1dull +
-                static_cast<uint64_t>(number);
+  randomState =
+      plan.options.seed * 0x2545f4914f6cdd1dull + static_cast<uint64_t>(number);
   failure.clear();
   readyWarps = 0;
   numLive = static_cast<uint32_t>(threads.size());
@@ -205,7 +205,8 @@ void Machine::meet(Thread &t, Rendezvous r) {
   if (!(r.mask & bit)) {
     std::string mask = std::to_string(r.mask);
     report(t, r.site, kSynccheck,
-           "lane " + std::to_string(t.lane) + " is not in its own mask " + mask);
+           "lane " + std::to_string(t.lane) + " is not in its own mask " +
+               mask);
     r.mask |= bit;
   }
   size_t at = w.pending.size();
@@ -330,9 +331,10 @@ bool Machine::unblock() {
 }
 
 std::string Machine::deadlock() const {
-  std::string text = "kernel '" + plan.kernel->name + "' cannot go on in block (" +
-                     std::to_string(block[0]) + "," + std::to_string(block[1]) +
-                     "," + std::to_string(block[2]) + "): ";
+  std::string text = "kernel '" + plan.kernel->name +
+                     "' cannot go on in block (" + std::to_string(block[0]) +
+                     "," + std::to_string(block[1]) + "," +
+                     std::to_string(block[2]) + "): ";
   // Threads that wait for the same are told together, warp by warp.
   struct Group {
     uint32_t warp, site, lanes;

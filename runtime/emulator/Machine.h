@@ -51,7 +51,7 @@ struct Thread {
 /// Lanes that meet at a collective.
 struct Rendezvous {
   uint32_t mask = 0, arrived = 0, site = 0;
-  uint32_t detail = 0; // of the instruction: kind, shape
+  uint32_t detail = 0;  // of the instruction: kind, shape
   bool aligned = false; // all lanes must be at the same instruction
   bool orders = false;  // orders memory accesses of its lanes
   void (*complete)(Warp &, const Rendezvous &) = nullptr;
@@ -115,7 +115,6 @@ public:
   FindingLog findings;
   /// Where a faulty access goes: a store to anywhere, a load reads zeros.
   alignas(64) uint8_t sink[64] = {};
-  uint64_t events = 0; // grows when anything happens that a poll could see
   uint32_t liveThreads() const { return numLive; }
 
 private:

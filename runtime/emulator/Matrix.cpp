@@ -75,9 +75,8 @@ void completeMma(Warp &w, const Rendezvous &r) {
       if (s.result == MmaType::F32)
         w.output[lane][i] = asBits(c[group + 8 * (i / 2)][2 * member + i % 2]);
       else
-        w.output[lane][i] =
-            floatToF16(c[group + 8 * i][2 * member]) |
-            floatToF16(c[group + 8 * i][2 * member + 1]) << 16;
+        w.output[lane][i] = floatToF16(c[group + 8 * i][2 * member]) |
+                            floatToF16(c[group + 8 * i][2 * member + 1]) << 16;
     }
   }
   EmulatorCounters &counters = w.machine->counters;
@@ -142,9 +141,9 @@ void completeStoreMatrix(Warp &w, const Rendezvous &r) {
           static_cast<uint16_t>(word >> 16);
     }
   for (uint32_t lane = 0; lane < num * 8; ++lane)
-    std::memcpy(const_cast<uint8_t *>(
-                    rowAddress(w, lane, r.site, true, offsets[lane])),
-                element[lane / 8][lane % 8], 16);
+    std::memcpy(
+        const_cast<uint8_t *>(rowAddress(w, lane, r.site, true, offsets[lane])),
+        element[lane / 8][lane % 8], 16);
   uint32_t mask = num == 4 ? ~0u : (1u << num * 8) - 1;
   EmulatorCounters &c = w.machine->counters;
   uint32_t wavefronts = sharedWavefronts(mask, offsets, 16, least);

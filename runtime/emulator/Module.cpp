@@ -77,9 +77,10 @@ Status EmulatorModule::load(const uint8_t *object, size_t size,
   void *table = impl.code->lookup("heddle_emu_table");
   if (!table ||
       !Table::parse(reinterpret_cast<const char *(*)()>(table)(), impl.table))
-    return Status::error("expected an object for the emulator, version " +
-                         std::to_string(kAbiVersion) +
-                         ", found none of its tables; compile the kernels again");
+    return Status::error(
+        "expected an object for the emulator, version " +
+        std::to_string(kAbiVersion) +
+        ", found none of its tables; compile the kernels again");
   for (Kernel &k : impl.table.kernels) {
     void *entry = impl.code->lookup("heddle_emu_entry_" + k.name);
     if (!entry)
@@ -110,8 +111,9 @@ static std::string text(const EmulatorDim &d) {
 /// Checks the launch against the kernel and fills what its blocks share.
 static Status makePlan(const Table &table, const EmulatorLaunch &launch,
                        Plan &plan) {
-  auto kernel = std::find_if(table.kernels.begin(), table.kernels.end(),
-                             [&](const Kernel &k) { return k.name == launch.kernel; });
+  auto kernel =
+      std::find_if(table.kernels.begin(), table.kernels.end(),
+                   [&](const Kernel &k) { return k.name == launch.kernel; });
   if (kernel == table.kernels.end()) {
     std::string known;
     for (const Kernel &k : table.kernels)
@@ -132,21 +134,23 @@ static Status makePlan(const Table &table, const EmulatorLaunch &launch,
   constexpr int64_t kMaxX = (int64_t(1) << 31) - 1, kMaxYZ = 65535;
   if (g.x < 1 || g.y < 1 || g.z < 1 || g.x > kMaxX || g.y > kMaxYZ ||
       g.z > kMaxYZ)
-    return Status::error(who + "expected a grid of at most 2147483647x65535x65535"
-                               " blocks, got " + text(g));
+    return Status::error(who +
+                         "expected a grid of at most 2147483647x65535x65535"
+                         " blocks, got " +
+                         text(g));
   // One kibibyte of a window is the hardware's.
   int64_t shared = table.sharedBytes + launch.dynamicSharedBytes;
   if (launch.dynamicSharedBytes < 0 ||
       shared > static_cast<int64_t>(kSharedWindowBytes) - 1024)
-    return Status::error(who + "expected at most " +
-                         std::to_string(kSharedWindowBytes - 1024) +
-                         " bytes of shared memory, got " +
-                         std::to_string(table.sharedBytes) + " static and " +
-                         std::to_string(launch.dynamicSharedBytes) + " dynamic");
+    return Status::error(
+        who + "expected at most " + std::to_string(kSharedWindowBytes - 1024) +
+        " bytes of shared memory, got " + std::to_string(table.sharedBytes) +
+        " static and " + std::to_string(launch.dynamicSharedBytes) +
+        " dynamic");
   if (launch.args.size() != kernel->params.size())
-    return Status::error(who + "expected " +
-                         std::to_string(kernel->params.size()) +
-                         " arguments, got " + std::to_string(launch.args.size()));
+    return Status::error(
+        who + "expected " + std::to_string(kernel->params.size()) +
+        " arguments, got " + std::to_string(launch.args.size()));
 
   plan.table = &table;
   plan.kernel = &*kernel;
@@ -160,8 +164,9 @@ static Status makePlan(const Table &table, const EmulatorLaunch &launch,
   for (const EmulatorBuffer &buffer : launch.buffers) {
     if (reinterpret_cast<uint64_t>(buffer.pointer) % 16 != 0 ||
         buffer.bytes < 0)
-      return Status::error(who + "expected buffer '" + buffer.name +
-                           "' to be aligned to 16 bytes, as wide accesses need");
+      return Status::error(
+          who + "expected buffer '" + buffer.name +
+          "' to be aligned to 16 bytes, as wide accesses need");
     Buffer out;
     out.begin = reinterpret_cast<uint64_t>(buffer.pointer);
     out.bytes = static_cast<uint64_t>(buffer.bytes);
@@ -202,7 +207,7 @@ static Status makePlan(const Table &table, const EmulatorLaunch &launch,
       continue;
     if (buffer >= 0)
       plan.buffers[static_cast<size_t>(buffer)].written = true;
-    else if (ours || s.kernel < 0)
+    else if (s.param != -2 && (ours || s.kernel < 0))
       for (Buffer &b : plan.buffers)
         b.written = true;
   }

@@ -129,10 +129,9 @@ void Shadow::race(Thread &t, uint32_t site, bool write, uint32_t other,
                   uint32_t otherSite, bool otherWrote, const Buffer *buffer,
                   uint64_t address) {
   const Thread &o = machine.threads[other];
-  std::string where =
-      buffer ? "buffer '" + buffer->name + "' offset " +
-                   std::to_string(address - buffer->begin)
-             : "shared offset " + std::to_string(address);
+  std::string where = buffer ? "buffer '" + buffer->name + "' offset " +
+                                   std::to_string(address - buffer->begin)
+                             : "shared offset " + std::to_string(address);
   machine.report(
       t, site, kRacecheck,
       std::string("race of a ") + (write ? "write" : "read") + " with the " +
@@ -255,7 +254,8 @@ void Shadow::readShared(Thread &t, uint32_t offset, uint32_t bytes,
         !checkWriters(t, w, half, site, nullptr, c * 4, false))
       return;
     w.readClock = std::max(w.readClock, t.clock);
-    noteReader(t, sharedReaders[static_cast<size_t>(c) * numWarps + t.warp->index],
+    noteReader(t,
+               sharedReaders[static_cast<size_t>(c) * numWarps + t.warp->index],
                half, site);
   }
 }
@@ -287,8 +287,9 @@ void Shadow::writeShared(Thread &t, uint32_t offset, uint32_t bytes,
       good = checkWriters(t, w, half, site, nullptr, c * 4, true);
     if (good && w.readClock >= floor)
       for (uint32_t i = 0; i < numWarps && good; ++i)
-        good = checkReaders(t, sharedReaders[static_cast<size_t>(c) * numWarps + i],
-                            half, site, nullptr, c * 4);
+        good = checkReaders(
+            t, sharedReaders[static_cast<size_t>(c) * numWarps + i], half, site,
+            nullptr, c * 4);
     for (uint32_t h = 0; h < 2; ++h)
       if (half >> h & 1) {
         w.clock[h] = t.clock;
@@ -336,7 +337,8 @@ void Shadow::accessGlobal(Thread &t, const Buffer &buffer, uint64_t address,
     if (!write) {
       // The two latest warps are kept: enough for neighbours, cheap for all.
       Readers &a = cell.readers[0], &b = cell.readers[1];
-      bool useA = a.warp == t.warp->index || (b.warp != t.warp->index && a.clock <= b.clock);
+      bool useA = a.warp == t.warp->index ||
+                  (b.warp != t.warp->index && a.clock <= b.clock);
       noteReader(t, useA ? a : b, half, site);
       continue;
     }

@@ -51,9 +51,11 @@ protected:
 EmulatorModule *Arithmetic::module = nullptr;
 
 TEST_F(Arithmetic, Ex2) {
-  EXPECT_LE(relativeError("ex2", -120, 120, [](double v) { return std::exp2(v); }),
-            std::exp2(-22.5));
-  std::vector<float> y = run("ex2", {-kInf, kInf, 0, kSubnormal, -130, 128, kNan});
+  EXPECT_LE(
+      relativeError("ex2", -120, 120, [](double v) { return std::exp2(v); }),
+      std::exp2(-22.5));
+  std::vector<float> y =
+      run("ex2", {-kInf, kInf, 0, kSubnormal, -130, 128, kNan});
   EXPECT_EQ(y[0], 0);
   EXPECT_EQ(y[1], kInf);
   EXPECT_EQ(y[2], 1);
@@ -64,8 +66,9 @@ TEST_F(Arithmetic, Ex2) {
 }
 
 TEST_F(Arithmetic, Lg2) {
-  EXPECT_LE(relativeError("lg2", 2.0f, 1e30f, [](double v) { return std::log2(v); }),
-            std::exp2(-22));
+  EXPECT_LE(
+      relativeError("lg2", 2.0f, 1e30f, [](double v) { return std::log2(v); }),
+      std::exp2(-22));
   std::vector<float> y = run("lg2", {0, -0.0f, kSubnormal, kInf, -1, 1});
   EXPECT_EQ(y[0], -kInf);
   EXPECT_EQ(y[1], -kInf);
@@ -78,7 +81,8 @@ TEST_F(Arithmetic, Lg2) {
 TEST_F(Arithmetic, Rcp) {
   EXPECT_LE(relativeError("rcp", 1e-3f, 1e3f, [](double v) { return 1 / v; }),
             std::exp2(-23));
-  std::vector<float> y = run("rcp", {0, -0.0f, -kSubnormal, kInf, -kInf, 3e38f});
+  std::vector<float> y =
+      run("rcp", {0, -0.0f, -kSubnormal, kInf, -kInf, 3e38f});
   EXPECT_EQ(y[0], kInf);
   EXPECT_EQ(y[1], -kInf);
   EXPECT_EQ(y[2], -kInf);
@@ -100,7 +104,8 @@ TEST_F(Arithmetic, Rsqrt) {
 }
 
 TEST_F(Arithmetic, TanhHasElevenBits) {
-  double worst = relativeError("tanh", -3, 3, [](double v) { return std::tanh(v); });
+  double worst =
+      relativeError("tanh", -3, 3, [](double v) { return std::tanh(v); });
   EXPECT_LE(worst, std::exp2(-11));
   EXPECT_GE(worst, std::exp2(-13)); // as coarse as the instruction
   std::vector<float> y = run("tanh", {kInf, -kInf, 0, kSubnormal});
@@ -141,14 +146,14 @@ TEST_F(Arithmetic, ConversionsRoundToNearest) {
 }
 
 TEST_F(Arithmetic, Collectives) {
-  std::vector<uint32_t> y(8 * 32);
+  std::vector<uint32_t> y(11 * 32);
   Launch launch("collectives", {1}, {32});
   launch.buffer("y", y, false);
   for (uint64_t seed : {0, 1, 12345}) {
     launch.options.seed = seed;
     LaunchReport report = runClean(*module, launch);
     EXPECT_EQ(report.counters.shuffles, 3u);
-    EXPECT_EQ(report.counters.votes, 5u);
+    EXPECT_EQ(report.counters.votes, 6u);
     for (uint32_t l = 0; l < 32; ++l) {
       EXPECT_EQ(y[l], (l & ~7u) + 3);
       EXPECT_EQ(y[32 + l], l % 8 ? l - 1 : l);
@@ -158,6 +163,9 @@ TEST_F(Arithmetic, Collectives) {
       EXPECT_EQ(y[160 + l], 2u);
       EXPECT_EQ(y[192 + l], 31u * 32 / 2);
       EXPECT_EQ(y[224 + l], l == 0);
+      EXPECT_EQ(y[256 + l], 16u);
+      EXPECT_EQ(y[288 + l], 0u);
+      EXPECT_EQ(y[320 + l], 0x33225544u);
     }
   }
 }

@@ -113,7 +113,8 @@ TEST_P(Matrix, AccumulatesInF16) {
         fc[(32 * r + lane) * 2 + e] = c[row * 8 + col];
       }
     }
-  std::vector<uint16_t> ha = encode(fa, DType::F16), hb = encode(fb, DType::F16),
+  std::vector<uint16_t> ha = encode(fa, DType::F16),
+                        hb = encode(fb, DType::F16),
                         hc = encode(fc, DType::F16), hd(128);
   Launch launch("mma_f16", {1}, {32});
   launch.buffer("a", ha).buffer("b", hb).buffer("c", hc).buffer("d", hd, false);

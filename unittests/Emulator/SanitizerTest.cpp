@@ -88,7 +88,7 @@ TEST_P(Sanitizers, MemcheckFindsTheEndOfABuffer) {
 TEST_P(Sanitizers, MemcheckFindsTheEndOfSharedMemory) {
   std::vector<float> x(1024, 1.0f), y(1024);
   Launch launch("transpose", {1}, {32, 8});
-  launch.buffer("x", x).buffer("y", y, false).i32(32);
+  launch.buffer("x", x).buffer("y", y, false).i32(32).i32(0);
   launch.dynamicSharedBytes = 4096 - 4;
   std::string found = find(*basics, launch, kMemcheck);
   EXPECT_HAS(found, "write of 4 bytes out of bounds: shared offset");
@@ -158,6 +158,14 @@ TEST_P(Sanitizers, WarpBarriersOrderTheirWarpOnly) {
   runClean(*faults, neighbour(32, 1 | 4 | 8, x, y));
   std::string found = find(*faults, neighbour(64, 1 | 4 | 8, x, y), kRacecheck);
   EXPECT_HAS(found, "race of a");
+}
+
+TEST_P(Sanitizers, ShufflesOrderMemoryUnlessPtxIsTakenByTheLetter) {
+  std::vector<float> x, y;
+  Launch launch = neighbour(32, 1 | 16 | 8, x, y);
+  runClean(*faults, launch);
+  launch.options.collectivesOrderMemory = false;
+  EXPECT_HAS(find(*faults, launch, kRacecheck), "race of a");
 }
 
 TEST_P(Sanitizers, RacecheckFollowsGlobalMemoryOfABlock) {
@@ -256,7 +264,8 @@ TEST_P(Sanitizers, DeadlocksNameTheThreadsThatWait) {
   launch.options.seed = GetParam();
   std::string message = stuck(*faults, launch);
   EXPECT_HAS(message, "kernel 'diverge' cannot go on in block (0,0,0)");
-  EXPECT_HAS(message, "warp 0 lanes 0xff wait at nvvm.barrier0 at main barrier");
+  EXPECT_HAS(message,
+             "warp 0 lanes 0xff wait at nvvm.barrier0 at main barrier");
   EXPECT_HAS(message, "warp 0 lanes 0xffffff00 wait at nvvm.shfl.sync");
   EXPECT_HAS(message, "32 threads have ended");
   // Also where synccheck is off.

@@ -88,10 +88,10 @@ struct EmulatorCounters {
 /// One fault; repetitions at the same op are counted, not repeated.
 struct EmulatorFinding {
   EmulatorSanitizer sanitizer = kMemcheck;
-  std::string message;  // what, with buffer and offset
+  std::string message; // what, with buffer and offset
   std::string kernel, op, location;
-  std::string buffer;   // "shared" for shared memory; may be empty
-  int64_t offset = -1;  // bytes into it
+  std::string buffer;  // "shared" for shared memory; may be empty
+  int64_t offset = -1; // bytes into it
   std::array<int64_t, 3> block = {}, thread = {};
   int64_t occurrences = 1;
   /// One line with all of it.

@@ -15,7 +15,7 @@
 //   site KERNEL KIND PARAM BYTES OP LOCATION
 //
 // KERNEL and PARAM are -1 where unknown (a device function, a pointer that
-// does not lead back to one parameter).
+// does not lead back to one parameter); PARAM is -2 for shared memory.
 //
 //===----------------------------------------------------------------------===//
 
@@ -54,24 +54,68 @@ enum class SiteKind : uint32_t {
 enum class AddressSpace : uint32_t { Generic = 0, Global = 1, Shared = 3 };
 
 enum class Register : uint32_t {
-  TidX, TidY, TidZ, NtidX, NtidY, NtidZ,
-  CtaidX, CtaidY, CtaidZ, NctaidX, NctaidY, NctaidZ,
-  LaneId, WarpId, WarpCount, WarpSize,
-  LaneMaskEq, LaneMaskLe, LaneMaskLt, LaneMaskGe, LaneMaskGt,
-  SmId, SmCount, GridId, Clock, GlobalTimer,
+  TidX,
+  TidY,
+  TidZ,
+  NtidX,
+  NtidY,
+  NtidZ,
+  CtaidX,
+  CtaidY,
+  CtaidZ,
+  NctaidX,
+  NctaidY,
+  NctaidZ,
+  LaneId,
+  WarpId,
+  WarpCount,
+  WarpSize,
+  LaneMaskEq,
+  LaneMaskLe,
+  LaneMaskLt,
+  LaneMaskGe,
+  LaneMaskGt,
+  SmId,
+  SmCount,
+  GridId,
+  Clock,
+  GlobalTimer,
 };
 
 enum class Shuffle : uint32_t { Bfly = 0, Up = 1, Down = 2, Idx = 3 };
 enum class Vote : uint32_t { Any = 0, All = 1, Ballot = 2, Uni = 3 };
 /// The numbers of nvvm's redux_kind.
 enum class Redux : uint32_t {
-  Add = 1, And, Max, Min, Or, UMax, UMin, Xor, FMin, FMax
+  Add = 1,
+  And,
+  Max,
+  Min,
+  Or,
+  UMax,
+  UMin,
+  Xor,
+  FMin,
+  FMax
 };
 enum class BarrierReduction : uint32_t { None = 0, Popc = 1, And = 2, Or = 3 };
 /// The numbers of llvm's atomicrmw bin_op.
 enum class Atomic : uint32_t {
-  Xchg = 0, Add, Sub, And, Nand, Or, Xor, Max, Min, UMax, UMin,
-  FAdd, FSub, FMax, FMin, CmpXchg = 100
+  Xchg = 0,
+  Add,
+  Sub,
+  And,
+  Nand,
+  Or,
+  Xor,
+  Max,
+  Min,
+  UMax,
+  UMin,
+  FAdd,
+  FSub,
+  FMax,
+  FMin,
+  CmpXchg = 100
 };
 enum class ElementType : uint32_t { I32, I64, F16, BF16, F32, F64 };
 enum class Rounding : uint32_t { Nearest = 0, Zero = 1, NearestAway = 2 };
@@ -88,7 +132,9 @@ struct MmaShape {
            static_cast<uint32_t>(result == MmaType::F32);
   }
   static constexpr MmaShape decode(uint32_t c) {
-    return {c >> 24, c >> 16 & 255, c >> 8 & 255,
+    return {c >> 24,
+            c >> 16 & 255,
+            c >> 8 & 255,
             static_cast<MmaType>(c >> 4 & 15),
             c & 2 ? MmaType::F32 : MmaType::F16,
             c & 1 ? MmaType::F32 : MmaType::F16};

@@ -27,6 +27,8 @@ LogicalResult Lowering::access(Operation *op, OpOperand &pointer, Type type,
                                bool isStore) {
   unsigned space = addressSpaceOf(pointer.get());
   PointerBase base = findPointerBase(pointer.get());
+  if (space == 3)
+    base = PointerBase{PointerBase::Shared, 0};
   if (isUnchecked(space, base))
     return success();
   if (space > 3 || space == 2)
@@ -65,6 +67,8 @@ LogicalResult Lowering::atomic(Operation *op, Value pointer, Value value,
                                Value compared, Atomic kind) {
   PointerBase base = findPointerBase(pointer);
   unsigned space = addressSpaceOf(pointer);
+  if (space == 3)
+    base = PointerBase{PointerBase::Shared, 0};
   Type type = value.getType();
   std::optional<ElementType> element;
   if (type.isInteger(32))
@@ -109,8 +113,8 @@ LogicalResult Lowering::atomic(Operation *op, Value pointer, Value value,
     return success();
   }
   // cmpxchg returns the old value and whether it was the expected one.
-  Value equal = LLVM::ICmpOp::create(b, loc, LLVM::ICmpPredicate::eq, old,
-                                     compared);
+  Value equal =
+      LLVM::ICmpOp::create(b, loc, LLVM::ICmpPredicate::eq, old, compared);
   Value pair = LLVM::PoisonOp::create(b, loc, op->getResult(0).getType());
   pair = LLVM::InsertValueOp::create(b, loc, pair, old, ArrayRef<int64_t>{0});
   pair = LLVM::InsertValueOp::create(b, loc, pair, equal, 1);

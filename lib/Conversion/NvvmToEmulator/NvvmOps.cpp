@@ -66,12 +66,11 @@ bool Lowering::lowerBarrier(Operation *op) {
     Value reduction = orZero({});
     if (auto kind = barrier.getReductionOp())
       reduction = i32(b, loc, static_cast<int64_t>(*kind) + 1);
-    Value result =
-        call(b, loc, "barrier", b.getI32Type(),
-             {orZero(barrier.getBarrierId()),
-              orZero(barrier.getNumberOfThreads()), reduction,
-              orZero(barrier.getReductionPredicate()),
-              site(b, op, SiteKind::Other)});
+    Value result = call(b, loc, "barrier", b.getI32Type(),
+                        {orZero(barrier.getBarrierId()),
+                         orZero(barrier.getNumberOfThreads()), reduction,
+                         orZero(barrier.getReductionPredicate()),
+                         site(b, op, SiteKind::Other)});
     replace(op, op->getNumResults() ? result : Value());
     return true;
   }
@@ -190,7 +189,8 @@ bool Lowering::lowerAsyncCopy(Operation *op) {
     call(b, loc, "cp_async_mbarrier_arrive", {},
          {address, i32(b, loc, arrive.getNoinc()),
           site(b, op, SiteKind::Other)});
-  } else if (auto bulk = dyn_cast<NVVM::CpAsyncBulkGlobalToSharedClusterOp>(op)) {
+  } else if (auto bulk =
+                 dyn_cast<NVVM::CpAsyncBulkGlobalToSharedClusterOp>(op)) {
     if (bulk.getMulticastMask())
       return false;
     auto shared = LLVM::LLVMPointerType::get(b.getContext(), 3);
@@ -213,20 +213,20 @@ bool Lowering::lowerCollective(Operation *op) {
   Type i32Type = b.getI32Type();
   auto number = [&] { return site(b, op, SiteKind::Other); };
   if (auto shfl = dyn_cast<NVVM::ShflOp>(op)) {
-    Value both = call(b, loc, "shfl", b.getI64Type(),
-                      {shfl.getThreadMask(), asI32(b, shfl.getVal()),
-                       shfl.getOffset(), shfl.getMaskAndClamp(),
-                       i32(b, loc, static_cast<int64_t>(shfl.getKind())),
-                       number()});
-    Value value = fromI32(
-        b, LLVM::TruncOp::create(b, loc, i32Type, both),
-        shfl.getVal().getType());
+    Value both =
+        call(b, loc, "shfl", b.getI64Type(),
+             {shfl.getThreadMask(), asI32(b, shfl.getVal()), shfl.getOffset(),
+              shfl.getMaskAndClamp(),
+              i32(b, loc, static_cast<int64_t>(shfl.getKind())), number()});
+    Value value = fromI32(b, LLVM::TruncOp::create(b, loc, i32Type, both),
+                          shfl.getVal().getType());
     if (auto pair = dyn_cast<LLVM::LLVMStructType>(shfl.getType())) {
       Value shift = LLVM::ConstantOp::create(b, loc, b.getI64Type(), 32);
       Value valid = LLVM::TruncOp::create(
           b, loc, b.getI1Type(), LLVM::LShrOp::create(b, loc, both, shift));
       Value result = LLVM::PoisonOp::create(b, loc, pair);
-      result = LLVM::InsertValueOp::create(b, loc, result, value, ArrayRef<int64_t>{0});
+      result = LLVM::InsertValueOp::create(b, loc, result, value,
+                                           ArrayRef<int64_t>{0});
       value = LLVM::InsertValueOp::create(b, loc, result, valid, 1);
     }
     replace(op, value);
@@ -234,10 +234,10 @@ bool Lowering::lowerCollective(Operation *op) {
   }
   if (auto vote = dyn_cast<NVVM::VoteSyncOp>(op)) {
     Value predicate = LLVM::ZExtOp::create(b, loc, i32Type, vote.getPred());
-    Value result = call(b, loc, "vote", i32Type,
-                        {vote.getMask(), predicate,
-                         i32(b, loc, static_cast<int64_t>(vote.getKind())),
-                         number()});
+    Value result =
+        call(b, loc, "vote", i32Type,
+             {vote.getMask(), predicate,
+              i32(b, loc, static_cast<int64_t>(vote.getKind())), number()});
     if (vote.getType().isInteger(1))
       result = LLVM::TruncOp::create(b, loc, b.getI1Type(), result);
     replace(op, result);
@@ -246,10 +246,10 @@ bool Lowering::lowerCollective(Operation *op) {
   if (auto redux = dyn_cast<NVVM::ReduxOp>(op)) {
     if (redux.getAbs() || redux.getNan())
       return false;
-    Value result = call(b, loc, "redux", i32Type,
-                        {redux.getMaskAndClamp(), asI32(b, redux.getVal()),
-                         i32(b, loc, static_cast<int64_t>(redux.getKind())),
-                         number()});
+    Value result =
+        call(b, loc, "redux", i32Type,
+             {redux.getMaskAndClamp(), asI32(b, redux.getVal()),
+              i32(b, loc, static_cast<int64_t>(redux.getKind())), number()});
     replace(op, fromI32(b, result, redux.getType()));
     return true;
   }
@@ -289,18 +289,18 @@ bool Lowering::lowerArithmetic(Operation *op) {
   Location loc = op->getLoc();
   Type i32Type = b.getI32Type();
   if (auto rcp = dyn_cast<NVVM::RcpApproxFtzF32Op>(op)) {
-    replace(op, call(b, loc, "rcp_approx_ftz_f32", rcp.getType(),
-                     rcp.getArg()));
+    replace(op,
+            call(b, loc, "rcp_approx_ftz_f32", rcp.getType(), rcp.getArg()));
     return true;
   }
   auto pack = [&](StringRef name, auto convert) {
-    std::optional<int64_t> flags = conversionFlags(
-        convert.getRnd(), convert.getSat(), convert.getRelu());
+    std::optional<int64_t> flags =
+        conversionFlags(convert.getRnd(), convert.getSat(), convert.getRelu());
     if (!flags || convert.getRandomBits())
       return false;
-    Value bits = call(b, loc, name, i32Type,
-                      {convert.getSrcHi(), convert.getSrcLo(),
-                       i32(b, loc, *flags)});
+    Value bits =
+        call(b, loc, name, i32Type,
+             {convert.getSrcHi(), convert.getSrcLo(), i32(b, loc, *flags)});
     replace(op, fromI32(b, bits, convert.getType()));
     return true;
   };
@@ -309,8 +309,8 @@ bool Lowering::lowerArithmetic(Operation *op) {
   if (auto convert = dyn_cast<NVVM::ConvertF32x2ToF16x2Op>(op))
     return pack("cvt_f16x2_f32", convert);
   if (auto convert = dyn_cast<NVVM::ConvertFloatToTF32Op>(op)) {
-    std::optional<int64_t> flags = conversionFlags(
-        convert.getRnd(), convert.getSat(), convert.getRelu());
+    std::optional<int64_t> flags =
+        conversionFlags(convert.getRnd(), convert.getSat(), convert.getRelu());
     if (!flags)
       return false;
     replace(op, call(b, loc, "cvt_tf32_f32", i32Type,
@@ -384,8 +384,10 @@ bool Lowering::lowerMatrix(Operation *op) {
     return false;
   MmaShape shape = {static_cast<uint32_t>(s.getM()),
                     static_cast<uint32_t>(s.getN()),
-                    static_cast<uint32_t>(s.getK()), MmaType::F16,
-                    MmaType::F32, MmaType::F32};
+                    static_cast<uint32_t>(s.getK()),
+                    MmaType::F16,
+                    MmaType::F32,
+                    MmaType::F32};
   bool isKnown = shape.m == 16 && shape.n == 8;
   if (*operandType == NVVM::MMATypes::tf32) {
     shape.operand = MmaType::TF32;

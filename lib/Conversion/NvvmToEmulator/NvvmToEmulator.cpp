@@ -86,7 +86,7 @@ Value Lowering::fromI32(OpBuilder &b, Value bits, Type type) {
 Value Lowering::site(OpBuilder &b, Operation *op, SiteKind kind,
                      PointerBase base, int64_t bytes) {
   // The thread is the first argument of the function by now.
-  int parameter = -1;
+  int parameter = base.kind == PointerBase::Shared ? -2 : -1;
   if (kernel >= 0 && base.kind == PointerBase::Parameter)
     parameter = static_cast<int>(base.parameter) - 1;
   std::string where = describe(op->getLoc());
@@ -115,7 +115,8 @@ Value Lowering::frame(bool results) {
     constexpr int64_t kWords = 16; // A, B and C of the largest mma are 10
     OpBuilder b = OpBuilder::atBlockBegin(&function.getBody().front());
     Location loc = function.getLoc();
-    f = LLVM::AllocaOp::create(b, loc, LLVM::LLVMPointerType::get(b.getContext()),
+    f = LLVM::AllocaOp::create(b, loc,
+                               LLVM::LLVMPointerType::get(b.getContext()),
                                b.getI32Type(), i32(b, loc, kWords), 16);
   }
   return f;
@@ -124,8 +125,9 @@ Value Lowering::frame(bool results) {
 Value Lowering::slot(OpBuilder &b, Location loc, Value frame, int64_t index) {
   if (!index)
     return frame;
-  return LLVM::GEPOp::create(b, loc, frame.getType(), b.getI32Type(), frame,
-                             ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(index)});
+  return LLVM::GEPOp::create(
+      b, loc, frame.getType(), b.getI32Type(), frame,
+      ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(index)});
 }
 
 void Lowering::replace(Operation *op, Value value) {
@@ -283,8 +285,8 @@ LogicalResult ConvertNvvmToEmulator::verify(ModuleOp module) {
       auto call = dyn_cast<LLVM::CallOp>(inner);
       if (!call)
         return;
-      auto callee = module.lookupSymbol<LLVM::LLVMFuncOp>(
-          call.getCallee().value_or(""));
+      auto callee =
+          module.lookupSymbol<LLVM::LLVMFuncOp>(call.getCallee().value_or(""));
       if (!callee || callee.isExternal())
         reject(inner, "expected the callee to be a function of the module");
     });
@@ -360,16 +362,16 @@ LogicalResult ConvertNvvmToEmulator::lower(Lowering &lowering,
       SmallVector<Value> operands{f.getArgument(0)};
       llvm::append_range(operands, call.getArgOperands());
       OpBuilder b(op);
-      auto callee = getOperation().lookupSymbol<LLVM::LLVMFuncOp>(
-          *call.getCallee());
+      auto callee =
+          getOperation().lookupSymbol<LLVM::LLVMFuncOp>(*call.getCallee());
       auto inner = LLVM::CallOp::create(b, op->getLoc(), callee, operands);
       op->replaceAllUsesWith(inner);
       op->erase();
       continue;
     }
     bool isLlvm = op->getName().getDialectNamespace() == "llvm";
-    good &= succeeded(isLlvm ? lowering.lowerMemory(op)
-                             : lowering.lowerNvvm(op));
+    good &=
+        succeeded(isLlvm ? lowering.lowerMemory(op) : lowering.lowerNvvm(op));
   }
   SmallVector<LLVM::AddressOfOp> addresses;
   f.walk([&](LLVM::AddressOfOp op) { addresses.push_back(op); });

@@ -64,7 +64,7 @@ llvm.func @convert(%x: !llvm.ptr<1>, %y: !llvm.ptr<1>) attributes {nvvm.kernel} 
   llvm.store %f, %py2 : i32, !llvm.ptr<1>
   llvm.return
 }
-// Every collective once; y has 8 words a lane.
+// Every collective once; y has 11 words a lane.
 llvm.func @collectives(%y: !llvm.ptr<1>) attributes {nvvm.kernel, nvvm.reqntid = array<i32: 32>} {
   %c1 = llvm.mlir.constant(1 : i32) : i32
   %c0 = llvm.mlir.constant(0 : i32) : i32
@@ -83,6 +83,9 @@ llvm.func @collectives(%y: !llvm.ptr<1>) attributes {nvvm.kernel, nvvm.reqntid =
   %p5 = llvm.getelementptr %p0[160] : (!llvm.ptr<1>) -> !llvm.ptr<1>, i32
   %p6 = llvm.getelementptr %p0[192] : (!llvm.ptr<1>) -> !llvm.ptr<1>, i32
   %p7 = llvm.getelementptr %p0[224] : (!llvm.ptr<1>) -> !llvm.ptr<1>, i32
+  %p8 = llvm.getelementptr %p0[256] : (!llvm.ptr<1>) -> !llvm.ptr<1>, i32
+  %p9 = llvm.getelementptr %p0[288] : (!llvm.ptr<1>) -> !llvm.ptr<1>, i32
+  %p10 = llvm.getelementptr %p0[320] : (!llvm.ptr<1>) -> !llvm.ptr<1>, i32
   %idx = nvvm.shfl.sync idx %all, %lane, %c3, %seg : i32 -> i32
   %up = nvvm.shfl.sync up %all, %lane, %c1, %segup : i32 -> i32
   %down = nvvm.shfl.sync down %all, %lane, %c1, %seg {return_value_and_is_valid} : i32 -> !llvm.struct<(i32, i1)>
@@ -101,6 +104,16 @@ llvm.func @collectives(%y: !llvm.ptr<1>) attributes {nvvm.kernel, nvvm.reqntid =
   %sum = nvvm.redux.sync add %lane, %all : i32 -> i32
   %leader = nvvm.elect.sync -> i1
   %leaderi = llvm.zext %leader : i1 to i32
+  %count = nvvm.barrier #nvvm.reduction<popc> %bit -> i32
+  %least = nvvm.redux.sync umin %lane, %all : i32 -> i32
+  // Bytes 3, 2 of one word and 1, 0 of the other.
+  %selector = llvm.mlir.constant(0x3254 : i32) : i32
+  %low = llvm.mlir.constant(0x33221100 : i32) : i32
+  %high = llvm.mlir.constant(0x77665544 : i32) : i32
+  %bytes = nvvm.prmt #nvvm.permute_mode<default> %selector, %low, %high : i32
+  llvm.store %count, %p8 : i32, !llvm.ptr<1>
+  llvm.store %least, %p9 : i32, !llvm.ptr<1>
+  llvm.store %bytes, %p10 : i32, !llvm.ptr<1>
   llvm.store %idx, %p0 : i32, !llvm.ptr<1>
   llvm.store %up, %p1 : i32, !llvm.ptr<1>
   llvm.store %dv, %p2 : i32, !llvm.ptr<1>

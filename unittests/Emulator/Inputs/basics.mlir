@@ -98,8 +98,9 @@ llvm.func @block_sum(%x: !llvm.ptr<1>, %y: !llvm.ptr<1>)
   llvm.return
 }
 
-// Transposes a 32x32 tile; rows of shared memory are `pitch` floats apart.
-llvm.func @transpose(%x: !llvm.ptr<1>, %y: !llvm.ptr<1>, %pitch: i32)
+// Transposes a 32x32 tile; rows of shared memory are `pitch` floats apart, and
+// the column is swizzled with the row's bits in `swizzle`.
+llvm.func @transpose(%x: !llvm.ptr<1>, %y: !llvm.ptr<1>, %pitch: i32, %swizzle: i32)
     attributes {nvvm.kernel, nvvm.reqntid = array<i32: 32, 8>} {
   %c0 = llvm.mlir.constant(0 : i32) : i32
   %c8 = llvm.mlir.constant(8 : i32) : i32
@@ -114,7 +115,9 @@ llvm.func @transpose(%x: !llvm.ptr<1>, %y: !llvm.ptr<1>, %pitch: i32)
   %px = llvm.getelementptr %x[%gi] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, f32
   %v = llvm.load %px : !llvm.ptr<1> -> f32
   %s = llvm.mul %row, %pitch : i32
-  %si = llvm.add %s, %tx : i32
+  %sb = llvm.and %row, %swizzle : i32
+  %sc = llvm.xor %tx, %sb : i32
+  %si = llvm.add %s, %sc : i32
   %ps = llvm.getelementptr %shared[%si] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, f32
   llvm.store %v, %ps : f32, !llvm.ptr<3>
   %next = llvm.add %row, %c8 : i32
@@ -125,7 +128,9 @@ llvm.func @transpose(%x: !llvm.ptr<1>, %y: !llvm.ptr<1>, %pitch: i32)
   llvm.br ^store(%ty : i32)
 ^store(%col: i32):
   %t = llvm.mul %tx, %pitch : i32
-  %ti = llvm.add %t, %col : i32
+  %tb = llvm.and %tx, %swizzle : i32
+  %tc = llvm.xor %col, %tb : i32
+  %ti = llvm.add %t, %tc : i32
   %pt = llvm.getelementptr %shared[%ti] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, f32
   %w = llvm.load %pt : !llvm.ptr<3> -> f32
   %o = llvm.mul %col, %c32 : i32

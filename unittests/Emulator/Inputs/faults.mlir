@@ -4,7 +4,7 @@ llvm.mlir.global external @heddle_shared() {addr_space = 3 : i32} : !llvm.array<
 
 // shared[t] = x[t]; y[t] = shared[t + 1 mod n]; shared[t] = 0.
 // Flags: 1 write first, 2 block barrier, 4 warp barrier between, 8 block barrier
-// before the last write.
+// before the last write, 16 a shuffle after the first write.
 llvm.func @neighbour(%x: !llvm.ptr<1>, %y: !llvm.ptr<1>, %n: i32, %flags: i32) attributes {nvvm.kernel} {
   %c0 = llvm.mlir.constant(0 : i32) : i32
   %c1 = llvm.mlir.constant(1 : i32) : i32
@@ -35,9 +35,18 @@ llvm.func @neighbour(%x: !llvm.ptr<1>, %y: !llvm.ptr<1>, %n: i32, %flags: i32) a
 ^maybe4:
   %f4 = llvm.and %flags, %c4 : i32
   %is4 = llvm.icmp "ne" %f4, %c0 : i32
-  llvm.cond_br %is4, ^warp, ^read
+  llvm.cond_br %is4, ^warp, ^maybe16
 ^warp:
   nvvm.bar.warp.sync %all : i32
+  llvm.br ^maybe16
+^maybe16:
+  %c16 = llvm.mlir.constant(16 : i32) : i32
+  %c31 = llvm.mlir.constant(31 : i32) : i32
+  %f16 = llvm.and %flags, %c16 : i32
+  %is16 = llvm.icmp "ne" %f16, %c0 : i32
+  llvm.cond_br %is16, ^shuffle, ^read
+^shuffle:
+  %s = nvvm.shfl.sync idx %all, %t, %c0, %c31 : i32 -> i32
   llvm.br ^read
 ^read:
   %t1 = llvm.add %t, %c1 : i32
