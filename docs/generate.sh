@@ -20,6 +20,6 @@ generate() { # generator (split at spaces), .td file, page
 mkdir -p "$out/dialect"
 generate "-gen-dialect-doc -dialect=heddle" Dialect/Heddle/IR/HeddleOps.td Heddle.md
 generate -gen-pass-doc Dialect/Heddle/Transforms/Passes.td HeddlePasses.md
+generate "-gen-dialect-doc -dialect=heddle_nvvm" Dialect/HeddleNvvm/IR/HeddleNvvmOps.td HeddleNvvm.md
 generate "-gen-dialect-doc -dialect=heddle_gpu" Dialect/HeddleGpu/IR/HeddleGpuOps.td HeddleGpu.md
 generate -gen-pass-doc Dialect/HeddleGpu/Transforms/Passes.td HeddleGpuPasses.md
-generate "-gen-dialect-doc -dialect=heddle_nvvm" Dialect/HeddleNvvm/IR/HeddleNvvmOps.td HeddleNvvm.md

@@ -16,7 +16,6 @@
 using namespace heddle;
 using namespace heddle::detail;
 using namespace mlir::presburger;
-using llvm::ArrayRef;
 using llvm::SmallVector;
 using Clock = std::chrono::steady_clock;
 

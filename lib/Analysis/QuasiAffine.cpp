@@ -14,7 +14,6 @@ using llvm::divideFloorSigned;
 using presburger::IntegerPolyhedron;
 using presburger::IntegerRelation;
 using presburger::PresburgerSpace;
-using presburger::VarKind;
 
 //===----------------------------------------------------------------------===//
 // Ranges
@@ -171,7 +170,7 @@ bool QuasiAffine::isDifferenceSet() const {
                               : divisions[column - kFirstDivision].divisor);
     return used.size() < 2 ||
            (used.size() == 2 &&
-            used[0].first * used[1].second ==
+            static_cast<__int128>(used[0].first) * used[1].second ==
                 -static_cast<__int128>(used[1].first) * used[0].second);
   });
 }

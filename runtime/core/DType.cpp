@@ -30,13 +30,14 @@ static uint64_t encodeSmallFloat(double value, int exponentBits,
   if (unbiased < 1 - bias)
     unbiased = 1 - bias; // subnormal: fixed quantum
   // nearbyint rounds half to even in the default rounding mode.
-  double scaled = std::nearbyint(std::ldexp(magnitude, mantissaBits - unbiased));
+  double scaled =
+      std::nearbyint(std::ldexp(magnitude, mantissaBits - unbiased));
   if (scaled >= std::ldexp(1.0, mantissaBits + 1)) {
     scaled *= 0.5;
     ++unbiased;
   }
   uint64_t mantissa = static_cast<uint64_t>(scaled);
-  uint64_t biased = static_cast<uint64_t>(unbiased + bias);
+  uint64_t biased = static_cast<uint64_t>(int64_t(unbiased) + bias);
   if (mantissa < (1ull << mantissaBits))
     biased = 0; // subnormal
   if (biased >= maxExponent)
@@ -56,16 +57,18 @@ static double decodeSmallFloat(uint64_t bits, int exponentBits,
     return mantissa ? std::numeric_limits<double>::quiet_NaN()
                     : sign * std::numeric_limits<double>::infinity();
   if (exponent == 0)
-    return sign * std::ldexp(static_cast<double>(mantissa),
-                             1 - bias - mantissaBits);
-  return sign * std::ldexp(static_cast<double>(mantissa | (1ull << mantissaBits)),
-                           static_cast<int>(exponent) - bias - mantissaBits);
+    return sign *
+           std::ldexp(static_cast<double>(mantissa), 1 - bias - mantissaBits);
+  return sign *
+         std::ldexp(static_cast<double>(mantissa | (1ull << mantissaBits)),
+                    static_cast<int>(exponent) - bias - mantissaBits);
 }
 
 template <typename T>
 static T readAt(const void *data, int64_t i) {
   T value;
-  std::memcpy(&value, static_cast<const char *>(data) + i * sizeof(T), sizeof(T));
+  std::memcpy(&value, static_cast<const char *>(data) + i * sizeof(T),
+              sizeof(T));
   return value;
 }
 
@@ -120,6 +123,26 @@ void storeElement(void *data, DType type, int64_t i, double value) {
     return writeAt<int32_t>(data, i, static_cast<int32_t>(value));
   case DType::I64:
     return writeAt<int64_t>(data, i, static_cast<int64_t>(value));
+  }
+}
+
+int64_t loadInteger(const void *data, DType type, int64_t i) {
+  return type == DType::I64 ? readAt<int64_t>(data, i)
+                            : static_cast<int64_t>(loadElement(data, type, i));
+}
+
+void storeInteger(void *data, DType type, int64_t i, int64_t value) {
+  switch (type) {
+  case DType::I8:
+    return writeAt<int8_t>(data, i, static_cast<int8_t>(value));
+  case DType::I16:
+    return writeAt<int16_t>(data, i, static_cast<int16_t>(value));
+  case DType::I32:
+    return writeAt<int32_t>(data, i, static_cast<int32_t>(value));
+  case DType::I64:
+    return writeAt<int64_t>(data, i, value);
+  default:
+    return storeElement(data, type, i, static_cast<double>(value));
   }
 }
 

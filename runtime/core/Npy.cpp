@@ -126,7 +126,7 @@ std::string HeaderParser::parse(Header &header) {
     }
     if (!accept(',') && !accept('}'))
       return "a comma";
-    else if (text[at - 1] == '}')
+    if (text[at - 1] == '}')
       break;
   }
   if (!seen[0] || !seen[1] || !seen[2])

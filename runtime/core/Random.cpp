@@ -60,7 +60,7 @@ static double naturalLog(double x) {
 /// and a turn by quarters.
 static void sinCosTurn(double t, double &sine, double &cosine) {
   double quarters = t * 4.0;
-  int64_t k = static_cast<int64_t>(quarters + 0.5);
+  int64_t k = static_cast<int64_t>(std::floor(quarters + 0.5));
   double x = (quarters - static_cast<double>(k)) * 1.5707963267948966;
   double z = x * x;
   double s = 1.0, c = 1.0;

@@ -165,7 +165,7 @@ static int cpuLevel() {
 std::string cpuName() {
   uint32_t words[12] = {};
   for (uint32_t i = 0; i < 3; ++i)
-    queryLeaf(0x80000002 + i, 0, words + 4 * i);
+    queryLeaf(0x80000002 + i, 0, words + size_t(4) * i);
   char text[sizeof(words) + 1] = {};
   std::memcpy(text, words, sizeof(words));
   std::string name = text;

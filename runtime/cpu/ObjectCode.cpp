@@ -430,6 +430,7 @@ Status ObjectLoader::protect(ObjectCode &code) {
         (type != STT_FUNC && type != STT_NOTYPE) ||
         s.entry.st_value >= sections[index].header.sh_size)
       continue;
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): ELF addresses are numbers.
     code.functions[s.name] = reinterpret_cast<void *>(s.address);
   }
   return {};

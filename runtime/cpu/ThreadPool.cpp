@@ -115,7 +115,7 @@ void ThreadPool::run(int64_t blocks, BlockFn fn, const void *ctx) {
   numBlocks = blocks;
   // Chunks keep the counter cheap when there are very many small blocks; the
   // last ones are then at most 1/64 of a thread's share.
-  chunk = std::max<int64_t>(1, blocks / (64 * size()));
+  chunk = std::max<int64_t>(1, blocks / (int64_t(64) * size()));
   next.store(0, std::memory_order_relaxed);
   uint32_t closed = gate.load(std::memory_order_relaxed);
   gate.store(((closed & kEpochMask) + kEpoch) | kOpen);

@@ -11,10 +11,9 @@ using namespace heddle::emulator;
 
 const Buffer *heddle::emulator::findBuffer(const Machine &m, uint32_t site,
                                            uint64_t address) {
-  int32_t fixed = m.plan.siteBuffers[site];
+  if (int32_t fixed = m.siteBuffers[site]; fixed >= 0)
+    return m.buffers + fixed;
   const std::vector<Buffer> &buffers = m.plan.buffers;
-  if (fixed >= 0)
-    return &buffers[static_cast<size_t>(fixed)];
   auto after =
       std::upper_bound(buffers.begin(), buffers.end(), address,
                        [](uint64_t a, const Buffer &b) { return a < b.begin; });
@@ -82,7 +81,7 @@ static inline void charge(Thread &t, uint32_t slot, Charge how, uint32_t bytes,
 static inline uint32_t sectorOf(const Machine &m, const Buffer &b,
                                 uint64_t address) {
   return static_cast<uint32_t>((address - b.begin) >> 5) +
-         (static_cast<uint32_t>(&b - m.plan.buffers.data()) << 27);
+         (static_cast<uint32_t>(&b - m.buffers) << 27);
 }
 
 void heddle::emulator::checkWritten(Thread &t, const Buffer &b,

@@ -67,9 +67,12 @@ public:
   void flush(EmulatorCounters &counters);
 
 private:
-  static constexpr uint32_t kWindow = 512;
+  /// Pieces of a site, about what the first-level cache holds: lanes go ahead
+  /// of their warp by so much.
+  static constexpr uint32_t kWindow = 256;
   struct Record {
-    uint32_t mask = 0;
+    Record() : mask(0) {} // values stay as they are
+    uint32_t mask;
     uint32_t value[32];
   };
   struct Queue {

@@ -10,7 +10,9 @@ using namespace heddle;
 using namespace heddle::emulator;
 
 Machine::Machine(const Plan &plan)
-    : plan(plan), shadow(*this), async(*this), barriers(*this) {}
+    : plan(plan), siteBuffers(plan.siteBuffers.data()),
+      buffers(plan.buffers.data()), shadow(*this), async(*this),
+      barriers(*this) {}
 
 Machine::~Machine() {
   if (mapping)

@@ -102,6 +102,9 @@ public:
   std::string describe(uint64_t address) const;
 
   const Plan &plan;
+  // The plan's vectors without their indirection: every access looks here.
+  const int32_t *siteBuffers;
+  const Buffer *buffers;
   uint8_t *window = nullptr; // shared memory
   std::vector<Thread> threads;
   std::vector<Warp> warps;

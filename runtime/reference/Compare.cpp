@@ -2,6 +2,7 @@
 
 #include "heddle/Reference/Compare.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -55,6 +56,12 @@ static Limits limitsFor(DType type, const CompareOptions &options) {
   }
 }
 
+/// |a - b|; not zero for different numbers, however large they are.
+static double integerDistance(int64_t a, int64_t b) {
+  uint64_t low = static_cast<uint64_t>(std::min(a, b));
+  return static_cast<double>(static_cast<uint64_t>(std::max(a, b)) - low);
+}
+
 static CompareResult compareIntegers(const HostTensor &actual,
                                      const ReferenceTensor &exact) {
   CompareResult result;
@@ -63,13 +70,9 @@ static CompareResult compareIntegers(const HostTensor &actual,
   result.allZero = true;
   for (int64_t i = 0, n = exact.numElements(); i < n; ++i) {
     int64_t want = exact.integer[i];
-    int64_t got = actual.type.dtype == DType::I64
-                      ? actual.as<int64_t>()[i]
-                      : static_cast<int64_t>(loadElement(actual.bytes.data(),
-                                                         actual.type.dtype, i));
+    int64_t got = loadInteger(actual.bytes.data(), actual.type.dtype, i);
     result.allZero &= want == 0;
-    double error =
-        std::fabs(static_cast<double>(got) - static_cast<double>(want));
+    double error = integerDistance(got, want);
     result.maxAbsReference =
         std::fmax(result.maxAbsReference, std::fabs(static_cast<double>(want)));
     if (got == want)
@@ -102,10 +105,7 @@ CompareResult heddle::compareWithReference(const HostTensor &actual,
                                    : actual.type.shape);
     return result;
   }
-  bool actualIsReal =
-      actual.type.dtype == DType::F32 || actual.type.dtype == DType::F64 ||
-      actual.type.dtype == DType::F16 || actual.type.dtype == DType::BF16;
-  if (actualIsReal == exact.isInteger) {
+  if (isInteger(actual.type.dtype) != exact.isInteger) {
     result.failure = std::string("expected ") +
                      (exact.isInteger ? "integers" : "floats") + ", found " +
                      dtypeName(actual.type.dtype);

@@ -155,16 +155,13 @@ void roundForStorage(TensorValue &value, Type elementType, int threads) {
 
 TensorValue fromHost(const HostTensor &tensor) {
   DType type = tensor.type.dtype;
-  bool isInteger = type != DType::F32 && type != DType::F64 &&
-                   type != DType::F16 && type != DType::BF16;
-  TensorValue value = TensorValue::uninitialized(tensor.type.shape, isInteger);
+  bool integers = isInteger(type);
+  TensorValue value = TensorValue::uninitialized(tensor.type.shape, integers);
   int64_t n = value.numElements();
   const void *data = tensor.bytes.data();
   for (int64_t i = 0; i < n; ++i) {
-    if (type == DType::I64) // exact beyond 2^53
-      value.integer[i] = tensor.as<int64_t>()[i];
-    else if (isInteger)
-      value.integer[i] = static_cast<int64_t>(loadElement(data, type, i));
+    if (integers)
+      value.integer[i] = loadInteger(data, type, i);
     else
       value.real[i] = loadElement(data, type, i);
   }

@@ -112,10 +112,8 @@ ReferenceValues toValues(const ReferenceTensor &tensor) {
   ReferenceValues values;
   values.shape = tensor.shape;
   values.isInteger = tensor.isInteger;
-  if (tensor.isInteger)
-    values.exact.assign(tensor.integer.begin(), tensor.integer.end());
-  else
-    values.exact = tensor.real;
+  values.integer = tensor.integer;
+  values.exact = tensor.real;
   return values;
 }
 
@@ -124,10 +122,8 @@ ReferenceTensor toTensor(const ReferenceValues &values,
   ReferenceTensor tensor;
   tensor.shape = values.shape;
   tensor.isInteger = values.isInteger;
-  if (values.isInteger)
-    tensor.integer.assign(elements.begin(), elements.end());
-  else
-    tensor.real = elements;
+  tensor.integer = values.integer;
+  tensor.real = elements;
   return tensor;
 }
 

@@ -16,11 +16,13 @@
 
 namespace heddle::run {
 
-/// One result of the reference device. `exact` is f64 throughout; `declared`,
-/// where it was asked for, rounds where the model rounds. Row-major.
+/// One result of the reference device, row-major. `exact` is f64 throughout;
+/// `declared`, where it was asked for, rounds where the model rounds. Integers
+/// stand in `integer` instead, where none is rounded.
 struct ReferenceValues {
   std::vector<int64_t> shape;
-  bool isInteger = false; // the values below are whole numbers
+  bool isInteger = false;
+  std::vector<int64_t> integer;
   std::vector<double> exact;
   std::vector<double> declared;
 };

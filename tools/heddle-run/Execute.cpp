@@ -176,6 +176,9 @@ static Status executeReference(const Options &options, const Function &function,
     return status;
   for (size_t i = 0; i < values.size(); ++i) {
     HostTensor &tensor = results.emplace_back(function.results[i].type);
+    for (size_t e = 0; e < values[i].integer.size(); ++e)
+      storeInteger(tensor.bytes.data(), tensor.type.dtype,
+                   static_cast<int64_t>(e), values[i].integer[e]);
     const std::vector<double> &from =
         options.declared ? values[i].declared : values[i].exact;
     for (size_t e = 0; e < from.size(); ++e)

@@ -100,9 +100,15 @@ Status checkReference(const Options &options, const Function &function,
   for (size_t i = 0; i < results.size(); ++i) {
     const TensorType &type = function.results[i].type;
     Tolerance tolerance = toleranceFor(options, type.dtype);
-    Comparison comparison = compare(
-        results[i], [&](int64_t e) { return reference[i].exact[e]; },
-        tolerance);
+    const ReferenceValues &values = reference[i];
+    Comparison comparison =
+        values.isInteger
+            ? compareIntegers(
+                  results[i], [&](int64_t e) { return values.integer[e]; },
+                  tolerance)
+            : compare(
+                  results[i], [&](int64_t e) { return values.exact[e]; },
+                  tolerance);
     Check check =
         toCheck(i, "the reference device", comparison, tolerance, type);
     if (!hasTolerance(options)) {
@@ -238,11 +244,8 @@ Status heddle::run::runSession(const Options &options, bool &matched) {
   for (size_t i = 0; i < expected.size(); ++i) {
     const TensorType &type = function->results[i].type;
     Tolerance tolerance = toleranceFor(options, type.dtype);
-    auto reference = [&](int64_t e) {
-      return loadElement(expected[i].bytes.data(), type.dtype, e);
-    };
     checks.push_back(toCheck(i, "'" + options.expected[i] + "'",
-                             compare(results[i], reference, tolerance),
+                             compare(results[i], expected[i], tolerance),
                              tolerance, type));
   }
   if (options.checkReference)

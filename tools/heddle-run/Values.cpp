@@ -81,31 +81,45 @@ Tolerance heddle::run::defaultTolerance(DType type) {
   return tolerance;
 }
 
-Comparison heddle::run::compare(const HostTensor &actual,
-                                const std::function<double(int64_t)> &reference,
-                                const Tolerance &tolerance) {
-  int64_t elements = actual.type.numElements();
+/// How far two elements are apart; for integers exact, so that different ones
+/// never have distance zero.
+static double distance(double a, double b) { return std::fabs(a - b); }
+static double distance(int64_t a, int64_t b) {
+  uint64_t low = static_cast<uint64_t>(std::min(a, b));
+  return static_cast<double>(static_cast<uint64_t>(std::max(a, b)) - low);
+}
+
+static bool isFinite(double value) { return std::isfinite(value); }
+static bool isFinite(int64_t) { return true; }
+static bool isNan(double value) { return std::isnan(value); }
+static bool isNan(int64_t) { return false; }
+
+static std::string number(int64_t value) { return std::to_string(value); }
+
+template <typename T, typename Get>
+static Comparison compareElements(int64_t elements, Get got,
+                                  const std::function<T(int64_t)> &reference,
+                                  const Tolerance &tolerance) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
   double scale = 0;
-  for (int64_t i = 0; i < elements; ++i) {
-    double value = std::fabs(reference(i));
-    if (std::isfinite(value))
-      scale = std::max(scale, value);
-  }
+  for (int64_t i = 0; i < elements; ++i)
+    if (T value = reference(i); isFinite(value))
+      scale = std::max(scale, std::fabs(static_cast<double>(value)));
   Comparison result;
-  double worstExcess = -std::numeric_limits<double>::infinity();
+  double worstExcess = -infinity;
   for (int64_t i = 0; i < elements; ++i) {
-    double got = loadElement(actual.bytes.data(), actual.type.dtype, i);
-    double wanted = reference(i);
+    T value = got(i), wanted = reference(i);
     double excess; // how far beyond the tolerance
-    if (std::isfinite(got) && std::isfinite(wanted)) {
-      double error = std::fabs(got - wanted);
+    if (isFinite(value) && isFinite(wanted)) {
+      double error = distance(value, wanted);
       result.maxAbsError = std::max(result.maxAbsError, error);
-      excess = error - (tolerance.atol + tolerance.rtol * std::fabs(wanted) +
-                        tolerance.ofMax * scale);
+      excess =
+          error - (tolerance.atol +
+                   tolerance.rtol * std::fabs(static_cast<double>(wanted)) +
+                   tolerance.ofMax * scale);
     } else {
-      bool same = got == wanted || (std::isnan(got) && std::isnan(wanted));
-      excess = same ? -std::numeric_limits<double>::infinity()
-                    : std::numeric_limits<double>::infinity();
+      bool same = value == wanted || (isNan(value) && isNan(wanted));
+      excess = same ? -infinity : infinity;
     }
     if (excess > 0) {
       ++result.numWrong;
@@ -114,13 +128,47 @@ Comparison heddle::run::compare(const HostTensor &actual,
     if (result.worst < 0 || excess > worstExcess) {
       worstExcess = excess;
       result.worst = i;
-      result.worstValue = got;
-      result.worstReference = wanted;
+      result.worstValue = number(value);
+      result.worstReference = number(wanted);
     }
   }
   if (scale > 0)
     result.relError = result.maxAbsError / scale;
   return result;
+}
+
+Comparison heddle::run::compare(const HostTensor &actual,
+                                const std::function<double(int64_t)> &reference,
+                                const Tolerance &tolerance) {
+  auto got = [&](int64_t i) {
+    return loadElement(actual.bytes.data(), actual.type.dtype, i);
+  };
+  return compareElements<double>(actual.type.numElements(), got, reference,
+                                 tolerance);
+}
+
+Comparison
+heddle::run::compareIntegers(const HostTensor &actual,
+                             const std::function<int64_t(int64_t)> &reference,
+                             const Tolerance &tolerance) {
+  auto got = [&](int64_t i) {
+    return loadInteger(actual.bytes.data(), actual.type.dtype, i);
+  };
+  return compareElements<int64_t>(actual.type.numElements(), got, reference,
+                                  tolerance);
+}
+
+Comparison heddle::run::compare(const HostTensor &actual,
+                                const HostTensor &expected,
+                                const Tolerance &tolerance) {
+  const void *data = expected.bytes.data();
+  DType type = expected.type.dtype;
+  if (isInteger(type))
+    return compareIntegers(
+        actual, [=](int64_t i) { return loadInteger(data, type, i); },
+        tolerance);
+  return compare(
+      actual, [=](int64_t i) { return loadElement(data, type, i); }, tolerance);
 }
 
 std::string heddle::run::describeWorst(const Comparison &comparison,
@@ -136,8 +184,8 @@ std::string heddle::run::describeWorst(const Comparison &comparison,
   std::string text = "worst at [";
   for (size_t axis = 0; axis < position.size(); ++axis)
     text += (axis ? "," : "") + std::to_string(position[axis]);
-  text += "]: got " + number(comparison.worstValue) + ", expected " +
-          number(comparison.worstReference);
+  text += "]: got " + comparison.worstValue + ", expected " +
+          comparison.worstReference;
   return text + "; " + std::to_string(comparison.numWrong) + " of " +
          std::to_string(type.numElements()) + " elements are outside";
 }

@@ -39,10 +39,17 @@ struct Comparison {
   double maxAbsError = 0, relError = 0; // over positions finite in both
   int64_t numWrong = 0;
   int64_t worst = -1; // flat position of the largest excess; -1: no elements
-  double worstValue = 0, worstReference = 0;
+  std::string worstValue, worstReference;
 };
 Comparison compare(const HostTensor &actual,
                    const std::function<double(int64_t)> &reference,
+                   const Tolerance &tolerance);
+/// The same for a tensor of integers: equal means equal, beyond 2^53 too.
+Comparison compareIntegers(const HostTensor &actual,
+                           const std::function<int64_t(int64_t)> &reference,
+                           const Tolerance &tolerance);
+/// With a tensor of the same type, integers as integers.
+Comparison compare(const HostTensor &actual, const HostTensor &expected,
                    const Tolerance &tolerance);
 
 /// "worst at [0,3,1]: got 1.5, expected 1.25; 3 of 64 elements are outside".

@@ -162,7 +162,8 @@ private:
         "    %y = math.tanh %x0 : f32\n",
         "    %y = arith.negf %x0 : f32\n",
         ("    %t = math.absf %x0 : f32\n    %o = arith.constant 1.0 : f32\n"
-         "    %s = arith.addf %t, %o : f32\n    %y = arith.divf %x0, %s : f32\n"),
+         "    %s = arith.addf %t, %o : f32\n    %y = arith.divf %x0, %s : "
+         "f32\n"),
     };
     generic(m, "", {x}, {m}, y, m, filled(x.shape, "0.0"), code[draw(3)]);
   }

@@ -110,6 +110,23 @@ TEST(Compare, integers_must_be_equal) {
   EXPECT_FALSE(compareWithReference(f32({2}, {3, -4}), exact).passed);
 }
 
+TEST(Compare, integers_beyond_the_mantissa_of_a_double_must_be_equal_too) {
+  const int64_t big = (int64_t(1) << 62) + 1;
+  ReferenceTensor exact;
+  exact.shape = {1};
+  exact.isInteger = true;
+  exact.integer = {big};
+  HostTensor actual = tensor(DType::I64, {1}, {0});
+  actual.as<int64_t>()[0] = big;
+  EXPECT_TRUE(compareWithReference(actual, exact).passed);
+  actual.as<int64_t>()[0] = big - 1;
+  CompareResult r = compareWithReference(actual, exact);
+  EXPECT_FALSE(r.passed);
+  EXPECT_EQ(r.maxAbsError, 1);
+  EXPECT_EQ(r.failure, "expected 4611686018427387905 at [0], found "
+                       "4611686018427387904");
+}
+
 TEST(Compare, shapes_must_agree) {
   CompareResult r =
       compareWithReference(f32({3}, {1, 2, 3}), reference({1, 2}));

@@ -88,6 +88,33 @@ TEST(Values, IntegersAreEqualOrWrong) {
   EXPECT_EQ(tolerance.str(), "equal");
 }
 
+TEST(Values, IntegersThatAreOneDoubleDiffer) {
+  const int64_t big = (int64_t(1) << 53);
+  HostTensor actual = tensor({2}, {0, 0}, DType::I64);
+  HostTensor expected = actual;
+  actual.as<int64_t>()[1] = big + 1;
+  expected.as<int64_t>()[1] = big;
+  Tolerance tolerance = defaultTolerance(DType::I64);
+  Comparison comparison = compare(actual, expected, tolerance);
+  EXPECT_FALSE(comparison.passed);
+  EXPECT_EQ(comparison.maxAbsError, 1);
+  EXPECT_EQ(describeWorst(comparison, actual.type),
+            "worst at [1]: got 9007199254740993, expected 9007199254740992; 1 "
+            "of 2 elements are outside");
+  EXPECT_TRUE(compare(actual, actual, tolerance).passed);
+  tolerance.atol = 1;
+  EXPECT_TRUE(compare(actual, expected, tolerance).passed);
+}
+
+TEST(Values, TheDistanceOfIntegersDoesNotOverflow) {
+  HostTensor actual = tensor({1}, {0}, DType::I64);
+  HostTensor expected = actual;
+  actual.as<int64_t>()[0] = std::numeric_limits<int64_t>::max();
+  expected.as<int64_t>()[0] = std::numeric_limits<int64_t>::min();
+  EXPECT_EQ(compare(actual, expected, Tolerance()).maxAbsError,
+            std::ldexp(1.0, 64));
+}
+
 TEST(Values, TheWorstElementIsNamedByItsPosition) {
   HostTensor actual = tensor({2, 3}, {0, 0, 0, 0, 5, 1});
   Comparison comparison = compareTo(actual, {0, 0, 0, 0, 0, 0}, Tolerance());

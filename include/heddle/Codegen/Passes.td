@@ -9,12 +9,18 @@ def BuildTilesPass : Pass<"heddle-build-tiles", "::mlir::ModuleOp"> {
   let summary = "replaces kernel bodies by tile programs (contract T)";
   let description = [{
     One builder per kernel family emits an scf.forall over the grid whose body
-    works on static tiles. Kernels of the family `loops` become linalg on
+    works on static tiles. Kernels of the family `loops` become loops on
     buffers instead: one op that no builder tiles.
   }];
   let options = [
     Option<"lanes", "lanes", "int64_t", "32", "rows of a panel on the target">,
-    Option<"threads", "threads", "int64_t", "2", "workers that a grid should feed">
+    Option<"threads", "threads", "int64_t", "2", "workers that a grid should feed">,
+    Option<"matrixUnits", "matrix-units", "bool", "false",
+           "products take 16-bit operands as they are in memory">,
+    Option<"queryTile", "query-tile", "int64_t", "0",
+           "queries to a tile of attention; 0: chosen">,
+    Option<"keyTile", "key-tile", "int64_t", "0",
+           "keys to a tile of attention; 0: chosen">
   ];
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
@@ -39,8 +45,7 @@ def ConvertTileToCpuPass : Pass<"convert-tile-to-cpu", "::mlir::ModuleOp"> {
            "native, x86-64-v3 or x86-64-v4">
   ];
   let dependentDialects = [
-    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
-    "::mlir::func::FuncDialect",
+    "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
     "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
     "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"
   ];
@@ -74,6 +79,44 @@ def ConvertCpuToLLVMPass : Pass<"convert-cpu-to-llvm", "::mlir::ModuleOp"> {
     one walk. Expects heddle-lower-memory before it.
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
+def ConvertTileToGpuPass : Pass<"convert-tile-to-gpu", "::mlir::ModuleOp"> {
+  let summary = "lowers tile programs to contract G";
+  let description = [{
+    Each kernel becomes a gpu.module with one kernel of a grid along x. Tiles get
+    layouts: accumulators of products first, the rest from their users and
+    operands. Operands of products are staged in shared memory.
+  }];
+  let options = [
+    Option<"warps", "warps", "int64_t", "4", "warps of a block">
+  ];
+  let dependentDialects = [
+    "::heddle_gpu::HeddleGpuDialect", "::mlir::arith::ArithDialect",
+    "::mlir::gpu::GPUDialect", "::mlir::math::MathDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
+    "::mlir::tensor::TensorDialect"
+  ];
+}
+
+def GpuExpandSharedPass
+    : Pass<"heddle-gpu-expand-shared", "::mlir::gpu::GPUModuleOp"> {
+  let summary = "writes out what passes through shared memory";
+  let description = [{
+    Changes of layout that no renaming of registers makes, and reductions across
+    warps, become stores, barriers and loads.
+  }];
+  let dependentDialects = ["::heddle_gpu::HeddleGpuDialect"];
+}
+
+def GpuAllocateSharedPass
+    : Pass<"heddle-gpu-allocate-shared", "::mlir::gpu::GPUModuleOp"> {
+  let summary = "gives each tile in shared memory its offset";
+  let description = [{
+    Tiles whose uses do not overlap share bytes. A kernel's need is its attribute
+    `heddle_gpu.shared_bytes`.
+  }];
+  let dependentDialects = ["::heddle_gpu::HeddleGpuDialect"];
 }
 
 def ExpandVectorMathPass : Pass<"heddle-expand-vector-math"> {

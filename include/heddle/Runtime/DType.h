@@ -73,6 +73,12 @@ inline const char *dtypeName(DType type) {
   return "?";
 }
 
+/// Whether elements are integers (i1 counts).
+inline bool isInteger(DType type) {
+  return type != DType::F32 && type != DType::F64 && type != DType::F16 &&
+         type != DType::BF16;
+}
+
 /// Shape and element type of one argument or result.
 struct TensorType {
   DType dtype = DType::F32;
@@ -104,7 +110,8 @@ struct HostTensor {
   std::vector<uint8_t> bytes;
 
   HostTensor() = default;
-  explicit HostTensor(TensorType t) : type(std::move(t)), bytes(type.byteSize()) {}
+  explicit HostTensor(TensorType t)
+      : type(std::move(t)), bytes(type.byteSize()) {}
   template <typename T>
   T *as() {
     return reinterpret_cast<T *>(bytes.data());
@@ -119,6 +126,11 @@ struct HostTensor {
 /// round-to-nearest-even. Integers are exact up to 2^53.
 double loadElement(const void *data, DType type, int64_t i);
 void storeElement(void *data, DType type, int64_t i, double value);
+
+/// The same for integer types, exact over the whole range. An i1 is 0 or 1;
+/// storing keeps the low bits.
+int64_t loadInteger(const void *data, DType type, int64_t i);
+void storeInteger(void *data, DType type, int64_t i, int64_t value);
 
 } // namespace heddle
 

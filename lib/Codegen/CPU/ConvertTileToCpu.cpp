@@ -4,11 +4,8 @@
 #include "heddle/Codegen/Passes.h"
 #include "heddle/Codegen/Tile/KernelBody.h"
 
-#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -45,8 +42,7 @@ struct ConvertTileToCpu
       if (!family)
         continue;
       if (family.getValue() == "loops") {
-        addBlockArguments(f);
-        if (failed(lowerLoops(f)))
+        if (failed(lowerLoopsToCpu(f)))
           return signalPassFailure();
         continue;
       }
@@ -55,30 +51,6 @@ struct ConvertTileToCpu
         return signalPassFailure();
       f.erase();
     }
-  }
-
-  LogicalResult lowerLoops(func::FuncOp f) {
-    SmallVector<linalg::LinalgOp> ops;
-    f.walk([&](linalg::LinalgOp op) { ops.push_back(op); });
-    IRRewriter rewriter(&getContext());
-    for (linalg::LinalgOp op : ops) {
-      rewriter.setInsertionPoint(op);
-      if (failed(linalg::linalgOpToLoops(rewriter, op)))
-        return op.emitOpError("cannot become loops");
-      rewriter.eraseOp(op);
-    }
-    return success();
-  }
-
-  /// A loop kernel is one block and needs no scratch.
-  void addBlockArguments(func::FuncOp f) {
-    OpBuilder b(f);
-    Block &entry = f.getBody().front();
-    entry.addArgument(b.getIndexType(), f.getLoc());
-    entry.addArgument(MemRefType::get({64}, b.getI8Type()), f.getLoc());
-    f.setFunctionType(b.getFunctionType(entry.getArgumentTypes(), {}));
-    f->setAttr("heddle.num_blocks", b.getI64IntegerAttr(1));
-    f->setAttr("heddle.scratch_bytes", b.getI64IntegerAttr(0));
   }
 };
 

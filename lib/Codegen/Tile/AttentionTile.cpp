@@ -12,8 +12,9 @@
 //
 // Key tiles come in two loops: one over tiles that the mask leaves whole, with
 // no mask code, one over mixed tiles. Empty tiles are in neither. In mixed
-// tiles an absent pair has score -inf and weight -1, and the second product
-// skips negative weights, so that no value row behind a mask is ever touched.
+// tiles an absent pair has score -inf and weight -1 (0 on matrix units), and the
+// second product skips such weights, so that no value row behind a mask is ever
+// touched.
 //
 //===----------------------------------------------------------------------===//
 
@@ -54,6 +55,12 @@ public:
   LogicalResult build();
 
 private:
+  /// The whole of a head dimension, which matrix units take in steps of 16.
+  AxisRange headDim(int64_t dim) {
+    if (!target.matrixUnits || dim % 16 == 0)
+      return AxisRange::tile({}, dim, dim);
+    return AxisRange::tile(t.index(0), llvm::alignTo(dim, 16), dim);
+  }
   void chooseTiles();
   AxisRange head(Value h, int64_t heads) { return AxisRange::point(h, heads); }
   SmallVector<AxisRange> ranges(Value batch, Value h, int64_t heads,
@@ -87,6 +94,12 @@ private:
 /// Rows of query tiles that the grid computes for nothing cost time, and so
 /// does packing keys for few rows.
 void AttentionBuilder::chooseTiles() {
+  if (target.queryTile && target.keyTile) {
+    queryTile = target.queryTile;
+    keyTileSize = target.keyTile;
+    numQueryTiles = llvm::divideCeil(op.getQueryLength(), queryTile);
+    return;
+  }
   int64_t sq = op.getQueryLength(), sk = op.getKeyLength();
   int64_t lanes = target.lanes;
   double best = kInf;
@@ -155,7 +168,7 @@ LogicalResult AttentionBuilder::build() {
       t.load(bufferOf(op.getQuery()),
              ranges(batch, headIndex, heads,
                     AxisRange::tile(queryOffset, queryTile, op.getQueryLength()),
-                    AxisRange::tile({}, dqk, dqk)));
+                    headDim(dqk)));
   Type f32 = b.getF32Type();
   query = raw;
   if (!target.matrixUnits)
@@ -204,7 +217,7 @@ LogicalResult AttentionBuilder::build() {
     state.m = t.fill({queryTile}, f32, -kInf);
     state.l = t.fill({queryTile}, f32, 0.0);
   }
-  state.acc = t.fill({queryTile, dv}, f32, 0.0);
+  state.acc = t.fill({queryTile, headDim(dv).size}, f32, 0.0);
   state = keyLoop(TileKind::Full, state);
   state = keyLoop(TileKind::Partial, state);
   finish(state);
@@ -589,12 +602,12 @@ Carried AttentionBuilder::keyTile(Value tile, bool mixed, Carried state) {
   };
   Value keys = widened(t.load(bufferOf(op.getKey()),
                               ranges(batch, keyHead, keyHeads, seq,
-                                     AxisRange::tile({}, dqk, dqk))),
+                                     headDim(dqk))),
                        dqk);
   Value s = scores(keyOffset, keys, mixed);
   Value values = widened(t.load(bufferOf(op.getValue()),
                                 ranges(batch, keyHead, keyHeads, seq,
-                                       AxisRange::tile({}, dv, dv))),
+                                       headDim(dv))),
                          dv);
 
   auto larger = [&](OpBuilder &nb, Value x, Value than) -> Value {
@@ -634,8 +647,8 @@ Carried AttentionBuilder::keyTile(Value tile, bool mixed, Carried state) {
     return arith::MulFOp::create(nb, loc, args[0], args[1]);
   };
   Value l = t.elementwise({state.l, alpha}, {{0}, {0}}, {queryTile}, f32, product);
-  Value acc = t.elementwise({state.acc, alpha}, {{0, 1}, {0}}, {queryTile, dv},
-                            f32, product);
+  Value acc = t.elementwise({state.acc, alpha}, {{0, 1}, {0}},
+                            {queryTile, headDim(dv).size}, f32, product);
   Value p = t.elementwise(
       {s, safe}, {{0, 1}, {0}}, {queryTile, keyTileSize}, f32,
       [&](OpBuilder &nb, ValueRange args) -> Value {
@@ -643,8 +656,8 @@ Carried AttentionBuilder::keyTile(Value tile, bool mixed, Carried state) {
         Value weight = math::Exp2Op::create(
             nb, loc,
             math::FmaOp::create(nb, loc, args[0], number(nb, toLog2), from));
-        if (!mixed)
-          return weight;
+        if (!mixed || target.matrixUnits)
+          return weight; // 0 where the score is -inf
         Value absent =
             arith::CmpFOp::create(nb, loc, arith::CmpFPredicate::OEQ, args[0],
                                   number(nb, -kInf));
@@ -653,13 +666,23 @@ Carried AttentionBuilder::keyTile(Value tile, bool mixed, Carried state) {
       });
   l = t.reduceCols(p, l, [&](OpBuilder &nb, ValueRange args) -> Value {
     Value sum = arith::AddFOp::create(nb, loc, args[1], args[0]);
-    if (!mixed)
+    if (!mixed || target.matrixUnits)
       return sum;
     Value absent = arith::CmpFOp::create(nb, loc, arith::CmpFPredicate::OLT,
                                          args[0], number(nb, 0.0));
     return arith::SelectOp::create(nb, loc, absent, args[1], sum);
   });
-  acc = t.contract(p, values, acc, /*transposedB=*/false, /*guarded=*/mixed);
+  Guard guard = !mixed               ? Guard::None
+                : target.matrixUnits ? Guard::Zero
+                                     : Guard::Negative;
+  Type element = cast<RankedTensorType>(values.getType()).getElementType();
+  if (element != f32) // the matrix unit's operand
+    p = t.elementwise({p}, {{0, 1}}, {queryTile, keyTileSize}, element,
+                      [&](OpBuilder &nb, ValueRange args) -> Value {
+                        return arith::TruncFOp::create(nb, loc, element,
+                                                       args[0]);
+                      });
+  acc = t.contract(p, values, acc, /*transposedB=*/false, guard);
   return {m, l, acc};
 }
 
@@ -683,7 +706,8 @@ void AttentionBuilder::finish(Carried state) {
         return arith::SelectOp::create(nb, loc, isZero(nb, args[0]), zero, r);
       });
   Value out = t.elementwise(
-      {state.acc, inverse}, {{0, 1}, {0}}, {queryTile, dv}, element,
+      {state.acc, inverse}, {{0, 1}, {0}}, {queryTile, headDim(dv).size},
+      element,
       [&](OpBuilder &nb, ValueRange args) -> Value {
         Value v = arith::MulFOp::create(nb, loc, args[0], args[1]);
         if (element == f32)
@@ -692,7 +716,7 @@ void AttentionBuilder::finish(Carried state) {
       });
   AxisRange rows = AxisRange::tile(queryOffset, queryTile, op.getQueryLength());
   t.store(out, destinationOf(op.getOut()),
-          ranges(batch, headIndex, heads, rows, AxisRange::tile({}, dv, dv)));
+          ranges(batch, headIndex, heads, rows, headDim(dv)));
   if (!op.getLse())
     return;
   Value lse = t.elementwise(

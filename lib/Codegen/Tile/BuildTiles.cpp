@@ -32,6 +32,9 @@ struct BuildTiles : heddle::impl::BuildTilesPassBase<BuildTiles> {
     TileTarget target;
     target.lanes = lanes;
     target.threads = threads;
+    target.matrixUnits = matrixUnits;
+    target.queryTile = queryTile;
+    target.keyTile = keyTile;
     for (auto kernel : getOperation().getOps<func::FuncOp>()) {
       auto family = kernel->getAttrOfType<StringAttr>(kKernelFamily);
       if (!family)
@@ -43,7 +46,7 @@ struct BuildTiles : heddle::impl::BuildTilesPassBase<BuildTiles> {
       }
       LogicalResult built =
           family.getValue() == "attention" ? buildAttentionTile(kernel, target)
-          : family.getValue() == "loops"   ? buildLoopsKernel(kernel)
+          : family.getValue() == "loops"   ? buildLoopsKernel(kernel, target)
                                            : buildRowsTile(kernel, target);
       if (failed(built))
         return signalPassFailure();

@@ -159,7 +159,7 @@ Value TileBuilder::reduceCols(Value tile, Value init, BodyFn combine) {
 }
 
 Value TileBuilder::contract(Value a, Value bTile, Value acc, bool transposedB,
-                            bool guarded) {
+                            Guard guard) {
   AffineMap maps[] = {
       projection(b, 3, {0, 2}),
       projection(b, 3, transposedB ? ArrayRef<int64_t>{1, 2}
@@ -181,12 +181,15 @@ Value TileBuilder::contract(Value a, Value bTile, Value acc, bool transposedB,
                                                      widen(args[1]));
                Value sum =
                    arith::AddFOp::create(nested, l, args[2], product);
-               if (guarded) {
+               if (guard != Guard::None) {
                  Value zero = arith::ConstantOp::create(
                      nested, l, nested.getFloatAttr(args[0].getType(), 0.0));
                  // Unordered: a NaN weight is a present one.
                  Value present = arith::CmpFOp::create(
-                     nested, l, arith::CmpFPredicate::UGE, args[0], zero);
+                     nested, l,
+                     guard == Guard::Negative ? arith::CmpFPredicate::UGE
+                                              : arith::CmpFPredicate::UNE,
+                     args[0], zero);
                  sum = arith::SelectOp::create(nested, l, present, sum,
                                                args[2]);
                }

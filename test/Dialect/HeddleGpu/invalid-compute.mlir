@@ -118,6 +118,17 @@ func.func @dot_async_is_waited_for(%s: !smem, %c: tensor<64x64xf32, #w>) {
 
 // -----
 
+#w = #heddle_gpu.layout<register = [[0, 1], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]], repeat = [1, 8]>
+!smem = !heddle_gpu.smem<64x64xf32, #heddle_gpu.shared<row_major>>
+// /*gpu_dot_async_c7*/
+func.func @tf32_is_not_transposed(%s: !smem, %c: tensor<64x64xf32, #w>) {
+  // expected-error @+1 {{expected f32 operands along k in shared memory: trans_b and no trans_a}}
+  %0 = heddle_gpu.dot_async %s, %s, %c : !smem, !smem, tensor<64x64xf32, #w>
+  return
+}
+
+// -----
+
 #w = #heddle_gpu.layout<lane = [[1], [2], [4], [8], [16]], repeat = [3]>
 // /*gpu_dot_wait_c1*/
 func.func @dot_wait_counts(%c: tensor<96xf32, #w>) {

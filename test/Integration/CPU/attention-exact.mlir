@@ -245,6 +245,19 @@ func.func @key_lengths(
   return %o : tensor<3x2x1x1xf32>
 }
 
+// A key length of 0 leaves rows of zeros, in 16 bits too.
+// INPUT 2: [[1, 2, 4]] * 2
+// INPUT 3: [0, 3]
+// EXPECT 0: [0, 0, 2.328125, 2.328125]
+// EXPECT 1: [-inf, -inf, 1.09861228867, 1.09861228867]
+func.func @key_length_zero_bf16(
+    %q: tensor<2x2x1x1xbf16>, %k: tensor<2x3x1x1xbf16>, %v: tensor<2x3x1x1xbf16>,
+    %n: tensor<2xi32>) -> (tensor<2x2x1x1xbf16>, tensor<2x1x2xf32>) {
+  %o, %lse = heddle.attention %q, %k, %v key_lengths(%n : tensor<2xi32>) {scale = 0.0}
+    : tensor<2x2x1x1xbf16>, tensor<2x3x1x1xbf16>, tensor<2x3x1x1xbf16> -> tensor<2x2x1x1xbf16>, tensor<2x1x2xf32>
+  return %o, %lse : tensor<2x2x1x1xbf16>, tensor<2x1x2xf32>
+}
+
 // INPUT 2: [1, 2, 4, 8]
 // INPUT 3: [0, 7, 1]
 // INPUT 4: [0, 0, 1, 5]
@@ -269,6 +282,27 @@ func.func @lse_is_natural(
     -> (tensor<1x1x1x1xf32>, tensor<1x1x1xf32>) {
   %o, %lse = heddle.attention %q, %k, %v {scale = 1.0}
     : tensor<1x1x1x1xf32>, tensor<1x3x1x1xf32>, tensor<1x3x1x1xf32> -> tensor<1x1x1x1xf32>, tensor<1x1x1xf32>
+  return %o, %lse : tensor<1x1x1x1xf32>, tensor<1x1x1xf32>
+}
+
+// Over several key tiles as well: ln 1025, and 700 terms e^-80.
+// EXPECT 1: [6.93244789157] +- 2e-7
+func.func @lse_of_many_equal_logits(
+    %q: tensor<1x1x1x3xf32>, %k: tensor<1x1025x1x3xf32>, %v: tensor<1x1025x1x2xf32>)
+    -> (tensor<1x1x1x2xf32>, tensor<1x1x1xf32>) {
+  %o, %lse = heddle.attention %q, %k, %v {scale = 0.0}
+    : tensor<1x1x1x3xf32>, tensor<1x1025x1x3xf32>, tensor<1x1025x1x2xf32> -> tensor<1x1x1x2xf32>, tensor<1x1x1xf32>
+  return %o, %lse : tensor<1x1x1x2xf32>, tensor<1x1x1xf32>
+}
+
+// INPUT 0: full(-8.0)
+// INPUT 1: full(10.0)
+// EXPECT 1: [-73.4489196655] +- 1e-7
+func.func @lse_of_very_small_terms(
+    %q: tensor<1x1x1x1xf32>, %k: tensor<1x700x1x1xf32>, %v: tensor<1x700x1x1xf32>)
+    -> (tensor<1x1x1x1xf32>, tensor<1x1x1xf32>) {
+  %o, %lse = heddle.attention %q, %k, %v {scale = 1.0}
+    : tensor<1x1x1x1xf32>, tensor<1x700x1x1xf32>, tensor<1x700x1x1xf32> -> tensor<1x1x1x1xf32>, tensor<1x1x1xf32>
   return %o, %lse : tensor<1x1x1x1xf32>, tensor<1x1x1xf32>
 }
 

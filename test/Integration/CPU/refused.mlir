@@ -10,15 +10,21 @@ func.func @scalars_between_ops(%x: tensor<f32>, %y: tensor<4x5xf32>) -> tensor<4
   return %z : tensor<4x5xf32>
 }
 
-// ERROR: 'tensor.generate' op has no kernel on the CPU yet; run it with --device=reference
-func.func @generate() -> tensor<4x5xf32> {
+// ERROR: 'tensor.gather' op has no kernel on the CPU yet; run it with --device=reference
+func.func @tensor_gather(%x: tensor<4x5xf32>, %i: tensor<3x1xindex>) -> tensor<3x1x5xf32> {
+  %g = tensor.gather %x[%i] gather_dims([0]) : (tensor<4x5xf32>, tensor<3x1xindex>) -> tensor<3x1x5xf32>
+  return %g : tensor<3x1x5xf32>
+}
+
+// ERROR: 'tensor.from_elements' op has no form on scalars on the CPU; run the model with --device=reference
+func.func @tensors_inside_a_body() -> tensor<2xindex> {
   %g = tensor.generate {
-  ^bb0(%i: index, %j: index):
-    %a = arith.index_cast %i : index to i32
-    %b = arith.sitofp %a : i32 to f32
-    tensor.yield %b : f32
-  } : tensor<4x5xf32>
-  return %g : tensor<4x5xf32>
+  ^bb0(%i: index):
+    %e = tensor.from_elements %i, %i : tensor<2xindex>
+    %d = tensor.extract %e[%i] : tensor<2xindex>
+    tensor.yield %d : index
+  } : tensor<2xindex>
+  return %g : tensor<2xindex>
 }
 
 // ERROR: expected a static shape, got tensor<?x4xf32>; compile one specialisation per shape
@@ -47,17 +53,6 @@ func.func @control_flow(%x: tensor<4xf32>) -> tensor<4xf32> {
     scf.yield %b : tensor<4xf32>
   }
   return %r : tensor<4xf32>
-}
-
-// ERROR: constant padding value
-func.func @pad_by_a_value(%x: tensor<4xf32>) -> tensor<6xf32> {
-  %y = tensor.pad %x low[1] high[1] {
-  ^bb0(%i: index):
-    %a = arith.index_cast %i : index to i32
-    %b = arith.sitofp %a : i32 to f32
-    tensor.yield %b : f32
-  } : tensor<4xf32> to tensor<6xf32>
-  return %y : tensor<6xf32>
 }
 
 // ERROR: 'heddle.gather' has no cpu kernel yet

@@ -95,6 +95,20 @@ TEST(Swizzle, FreesCopiesAndLdmatrixOfEveryWidth) {
     }
 }
 
+TEST(Swizzle, FreesMatricesInRowsOfAnyNumberOfChunks) {
+  for (int64_t chunks = 1; chunks <= 32; ++chunks) {
+    int64_t shape[] = {32, chunks * 8};
+    Layout matrices = *Layout::get(
+        {{0, 1}}, {{0, 2}, {0, 4}, {1, 0}, {2, 0}, {4, 0}}, {}, {4, chunks});
+    SharedAccess accesses[] = {
+        SharedAccess::ldmatrix(matrices),
+        SharedAccess::vector(coalescedLayout(shape, 2, 1), 16)};
+    SharedLayout chosen = chooseSwizzle(accesses, shape, 2);
+    EXPECT_EQ(countConflicts(accesses, chosen, shape, 2), 0) << chunks;
+    EXPECT_EQ(chosen.phases, std::min<int64_t>(8, chunks & -chunks)) << chunks;
+  }
+}
+
 TEST(Swizzle, IsWhatTensorMapsUseForRowsOf128Bytes) {
   int64_t shape[] = {64, 64};
   SharedAccess accesses[] = {

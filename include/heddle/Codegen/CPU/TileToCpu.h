@@ -18,6 +18,10 @@ namespace heddle {
 llvm::FailureOr<mlir::func::FuncOp> lowerTileToCpu(mlir::func::FuncOp kernel,
                                                    const CpuTarget &target);
 
+/// Gives a kernel of family `loops` the same form in place: its grid becomes
+/// the block number, its temporaries parts of the scratch memory.
+llvm::LogicalResult lowerLoopsToCpu(mlir::func::FuncOp kernel);
+
 } // namespace heddle
 
 #endif // HEDDLE_CODEGEN_CPU_TILETOCPU_H

@@ -3,14 +3,17 @@
 #ifndef HEDDLE_CODEGEN_TILE_LOOPSTILE_H
 #define HEDDLE_CODEGEN_TILE_LOOPSTILE_H
 
-#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "heddle/Codegen/Tile/TileBuilder.h"
 
 namespace heddle {
 
-/// Rewrites the one op of a kernel of family `loops` onto the kernel's buffers:
-/// linalg and memref ops, run as one block. Emits an error and fails for an op
-/// that has no such form.
-llvm::LogicalResult buildLoopsKernel(mlir::func::FuncOp kernel);
+/// Rewrites the one op of a kernel of family `loops` as an scf.forall over
+/// blocks of scf.for loops on the kernel's buffers. Sums of bf16 and f16 are
+/// formed in f32 and rounded once. Temporaries are memref.alloc in the
+/// scf.forall, private to a block. Emits an error and fails for an op that has
+/// no such form.
+llvm::LogicalResult buildLoopsKernel(mlir::func::FuncOp kernel,
+                                     const TileTarget &target);
 
 } // namespace heddle
 

@@ -37,6 +37,10 @@ struct AxisRange {
   }
 };
 
+/// Which left elements of a product mark an absent pair, one that contributes
+/// nothing whatever the right element holds (a NaN there must not reach the sum).
+enum class Guard { None, Negative, Zero };
+
 /// Emits tile ops at a location through a builder that the caller positions.
 class TileBuilder {
 public:
@@ -68,11 +72,9 @@ public:
                           BodyFn body);
   /// Reduces the columns of a (rows, cols) tile into `init` (rows).
   mlir::Value reduceCols(mlir::Value tile, mlir::Value init, BodyFn combine);
-  /// acc[r, c] += a[r, k] * b[k, c], or b[c, k] with `transposedB`. With
-  /// `guarded` a negative a[r, k] marks an absent pair: it contributes nothing,
-  /// whatever b holds (a NaN there must not reach acc).
+  /// acc[r, c] += a[r, k] * b[k, c], or b[c, k] with `transposedB`.
   mlir::Value contract(mlir::Value a, mlir::Value bTile, mlir::Value acc,
-                       bool transposedB, bool guarded = false);
+                       bool transposedB, Guard guard = Guard::None);
 
   /// Stores a tile; ranges as in load. Elements beyond the end are dropped.
   void store(mlir::Value tile, mlir::Value buffer,

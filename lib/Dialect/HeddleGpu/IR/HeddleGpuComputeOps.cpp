@@ -115,6 +115,10 @@ LogicalResult DotAsyncOp::verify() {
                             "and an f32 accumulator, got "
                          << type << ", " << b.getElementType() << " and "
                          << c.getElementType();
+  /*gpu_dot_async_c7*/
+  if (type.isF32() && (!getTransB() || (!a && getTransA())))
+    return emitOpError() << "expected f32 operands along k in shared memory: "
+                            "trans_b and no trans_a";
   /*gpu_dot_async_c4*/
   ProductKind kind = isHalf(type) ? ProductKind::Mma16 : ProductKind::MmaTf32;
   if (!isWarpgroupProduct(kind, c, a))

@@ -1,4 +1,4 @@
-"""Writes tables of attention functions as MLIR: attention-table.py masks|shapes|operands
+"""Writes tables of attention functions as MLIR: attention-table.py masks|shapes|operands|downstream
 
 One function per row, the name says what is in it. Inputs come from comments, as
 check.py reads them.
@@ -9,8 +9,9 @@ import sys
 
 def attention(name, batch=1, sq=40, sk=None, heads=2, key_heads=None, d=8, dv=None,
               dtype="f32", mask=None, layout=None, scale=None, lse=False,
-              operands=(), precision=None, score=None, inputs=()):
-    """operands: (keyword, type, spec of its values or None)."""
+              operands=(), precision=None, score=None, inputs=(), after=None):
+    """operands: (keyword, type, spec of its values or None); after: lines that
+    follow on %o and %l, with the names and types of what is returned then."""
     sk, key_heads, dv = sk or sq, key_heads or heads, dv or d
 
     def tensor(s, h, width):
@@ -43,10 +44,11 @@ def attention(name, batch=1, sq=40, sk=None, heads=2, key_heads=None, d=8, dv=No
         clauses += " {" + ", ".join(attributes) + "}"
     arguments = ", ".join(f"%{i}: {t}" for i, t in enumerate(types))
     outs = "%o, %l" if lse else "%o"
-    print(f"func.func @{name}({arguments}) -> ({', '.join(results)}) {{")
+    lines, returned, returned_types = after or ("", outs, results)
+    print(f"func.func @{name}({arguments}) -> ({', '.join(returned_types)}) {{")
     print(f"  {outs} = heddle.attention %0, %1, %2{clauses}")
     print(f"    : {', '.join(types[:3])} -> {', '.join(results)}")
-    print(f"  return {outs} : {', '.join(results)}\n}}\n")
+    print(f"{lines}  return {returned} : {', '.join(returned_types)}\n}}\n")
 
 
 def masks():
@@ -184,9 +186,10 @@ def operands():
         attention(f"garbage_behind_mask_tensor_{dtype}", sq=9, sk=300, dtype=dtype, inputs=garbage,
                   operands=[("mask_tensor", "tensor<1x1x1x300xi1>",
                              "full(True).put(0, 0, 0, range(20, 40), False)")])
-        attention(f"garbage_behind_bias_{dtype}", sq=9, sk=300, dtype=dtype, inputs=garbage,
-                  operands=[("bias", "tensor<1x1x1x300xf32>",
-                             "normal(4).put(0, 0, 0, range(20, 40), -inf)")])
+        for name, value in (("bias", "-inf"), ("lowest_bias", "-3.4028234663852886e38")):
+            attention(f"garbage_behind_{name}_{dtype}", sq=9, sk=300, dtype=dtype, inputs=garbage,
+                      operands=[("bias", "tensor<1x1x1x300xf32>",
+                                 f"normal(4).put(0, 0, 0, range(20, 40), {value})")])
     attention("garbage_behind_segments", sq=9, sk=300, inputs=garbage, operands=[
         ("query_segments", "tensor<1x9xi32>", "full(1)"),
         ("key_segments", "tensor<1x300xi32>", "full(1).put(0, range(20, 40), 2)")])
@@ -200,4 +203,38 @@ def operands():
               inputs=[(1, "normal(1).put(0, 17, 0, 3, nan)")])
 
 
-{"masks": masks, "shapes": shapes, "operands": operands}[sys.argv[1]]()
+def downstream():
+    """Rows without a visible key feed other ops: an output of 0 and an lse of
+    -inf, where exp is 0, and no NaN in a sum over all rows."""
+    for way, mask, operands in (
+            ("mask", "affine_set<\"(i, j) : (i - 20 >= 0)\">", []),
+            ("lower_right", "causal_lower_right", []),
+            ("mask_tensor", None, [("mask_tensor", "tensor<1x1x130x100xi1>", "integers(0, 2, 3).put(0, 0, range(0, 20), False)")]),
+            ("key_lengths", None, [("key_lengths", "tensor<2xi32>", "[0, 77]")]),
+            ("segments", None, [("query_segments", "tensor<2x130xi32>", "integers(0, 3, 1)"),
+                                ("key_segments", "tensor<2x100xi32>", "integers(1, 3, 2)")]),
+            ("infinite_bias", None, [("bias", "tensor<1x1x130x1xf32>", "normal(3).put(0, 0, range(0, 20), 0, -inf)")]),
+            ("lowest_bias", None, [("bias", "tensor<1x1x130x1xf32>", "normal(3).put(0, 0, range(0, 20), 0, -3.4028234663852886e38)")])):
+        for dtype in ("f32", "bf16", "f16"):
+            out, lse, sums = f"tensor<2x130x3x8x{dtype}>", "tensor<2x3x130xf32>", "tensor<2x3x8xf32>"
+            widen, x = ("", "%a") if dtype == "f32" else (f"    %x = arith.extf %a : {dtype} to f32\n", "%x")
+            lines = f"""  %e = math.exp %l : {lse}
+  %z = arith.constant dense<0.0> : {sums}
+  %w = arith.constant dense<0.0> : tensor<2x3xf32>
+  %n = linalg.reduce {{ arith.addf }} ins(%e : {lse}) outs(%w : tensor<2x3xf32>) dimensions = [2]
+  %s = linalg.generic {{indexing_maps = [affine_map<(b, h, d, i) -> (b, i, h, d)>, affine_map<(b, h, d, i) -> (b, h, i)>, affine_map<(b, h, d, i) -> (b, h, d)>],
+      iterator_types = ["parallel", "parallel", "parallel", "reduction"]}} ins(%o, %e : {out}, {lse}) outs(%z : {sums}) {{
+  ^bb0(%a: {dtype}, %p: f32, %c: f32):
+{widen}    %m = arith.mulf {x}, %p : f32
+    %y = arith.addf %c, %m : f32
+    linalg.yield %y : f32
+  }} -> {sums}
+"""
+            inputs = [(i, f"normal({i}, 0.5)") for i in range(3)]
+            print("// EXPECT 0: finite\n// EXPECT 1: finite\n// EXPECT 2: finite")
+            attention(f"after_masked_rows_by_{way}_{dtype}", batch=2, sq=130, sk=100, heads=3, d=8, dtype=dtype,
+                      mask=mask, operands=operands, lse=True, inputs=inputs,
+                      after=(lines, "%o, %s, %n", [out, sums, "tensor<2x3xf32>"]))
+
+
+{"masks": masks, "shapes": shapes, "operands": operands, "downstream": downstream}[sys.argv[1]]()

@@ -93,6 +93,8 @@ def HeddleGpu_DotAsyncOp : HeddleGpu_Op<"dot_async", [AttrSizedOperandSegments,
     - /*gpu_dot_async_c5*/ operands of several stages are read with an index.
     - /*gpu_dot_async_c6*/ the result is used by dot_wait and as an accumulator
       only.
+    - /*gpu_dot_async_c7*/ f32 operands in shared memory lie along k: `trans_b`, and
+      no `trans_a` (wgmma transposes 16-bit elements only).
 
     Example:
 

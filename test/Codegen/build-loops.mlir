@@ -1,0 +1,58 @@
+// RUN: heddle-compile %s --compile-to=tile | FileCheck %s
+// RUN: heddle-compile %s --compile-to=tile | heddle-opt --pass-pipeline='builtin.module(builtin.module(convert-tile-to-cpu))' | FileCheck %s --check-prefix=CPU
+
+// Blocks share the outermost axis. A sum of bf16 is carried in f32 through all
+// its loops and rounded once, where it is stored.
+
+// CHECK-LABEL: func.func private @loops_64_bf16
+// CHECK: scf.forall (%[[B:.*]]) in (2)
+// CHECK: %[[BEGIN:.*]] = arith.muli %[[B]], %c32
+// CHECK: scf.for %{{.*}} = %[[BEGIN]] to
+// CHECK: scf.for {{.*}} -> (f32)
+// CHECK: scf.for {{.*}} -> (f32)
+// CHECK: arith.extf
+// CHECK: arith.addf {{.*}} : f32
+// CHECK-NOT: arith.truncf
+// CHECK: scf.yield
+// CHECK: scf.yield
+// CHECK: %[[SUM:.*]] = arith.truncf
+// CHECK: memref.store %[[SUM]], %{{.*}} : memref<64xbf16>
+
+// CPU-LABEL: func.func private @loops_64_bf16
+// CPU-SAME: index, %{{.*}}: memref<64xi8>
+// CPU-SAME: heddle.num_blocks = 2 : i64, heddle.scratch_bytes = 0 : i64
+// CPU-NOT: scf.forall
+func.func @sum(%x: tensor<64x8x9xbf16>) -> tensor<64xbf16> {
+  %z = arith.constant dense<0.0> : tensor<64xbf16>
+  %y = linalg.reduce { arith.addf } ins(%x : tensor<64x8x9xbf16>) outs(%z : tensor<64xbf16>) dimensions = [1, 2]
+  return %y : tensor<64xbf16>
+}
+
+// Where points of the loops meet in one element, the sums are in memory, as f32
+// too, and one block makes them.
+
+// CHECK-LABEL: func.func private @loops_45_bf16
+// CHECK: scf.forall {{.*}} in (1)
+// CHECK: %[[SUMS:.*]] = memref.alloc() : memref<45xf32>
+// CHECK: memref.store %{{.*}}, %[[SUMS]]
+// CHECK: memref.load %[[SUMS]]
+// CHECK: arith.addf {{.*}} : f32
+// CHECK: memref.store %{{.*}}, %[[SUMS]]
+// CHECK: memref.load %[[SUMS]]
+// CHECK: arith.truncf
+// CHECK: memref.store {{.*}} : memref<45xbf16>
+
+// CPU-LABEL: func.func private @loops_45_bf16
+// CPU-SAME: %[[SCRATCH:[a-z0-9]*]]: memref<192xi8>
+// CPU-SAME: heddle.num_blocks = 1 : i64, heddle.scratch_bytes = 192 : i64
+// CPU: memref.view %[[SCRATCH]]{{.*}} to memref<45xf32>
+func.func @full_convolution(%x: tensor<42xbf16>, %w: tensor<4xbf16>, %a: tensor<45xbf16>) -> tensor<45xbf16> {
+  %y = linalg.generic {indexing_maps = [affine_map<(t, k) -> (t)>, affine_map<(t, k) -> (k)>, affine_map<(t, k) -> (t + k)>],
+      iterator_types = ["reduction", "reduction"]} ins(%x, %w : tensor<42xbf16>, tensor<4xbf16>) outs(%a : tensor<45xbf16>) {
+  ^bb0(%l: bf16, %r: bf16, %c: bf16):
+    %m = arith.mulf %l, %r : bf16
+    %s = arith.addf %c, %m : bf16
+    linalg.yield %s : bf16
+  } -> tensor<45xbf16>
+  return %y : tensor<45xbf16>
+}
