@@ -90,7 +90,7 @@ struct GpuAllocateShared
       total = std::max(total, tile->offset + tile->bytes);
       tile->op.setOffset(tile->offset);
     }
-    kernel->setAttr("heddle_gpu.shared_bytes",
+    kernel->setAttr(HeddleGpuDialect::kSharedBytesAttrName,
                     OpBuilder(kernel).getI64IntegerAttr(llvm::alignTo(total, 16)));
   }
 };

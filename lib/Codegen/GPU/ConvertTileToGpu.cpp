@@ -70,7 +70,14 @@ private:
 
   Value scalar(Value v) { return scalars.lookupOrDefault(v); }
   FailureOr<Value> tile(Value v, const Layout &layout);
+  struct Operands {
+    ProductKind kind;
+    std::optional<Layout> a, b;
+    bool transA, transB;
+  };
+  Operands operandsOf(linalg::GenericOp contraction);
   FailureOr<Value> operand(Value v, const Layout &layout, bool trans);
+  LogicalResult prefetch(Value v);
   Value emitLoad(const PendingLoad &load, RankedTensorType type,
                  const Layout &layout);
   Value convert(Value v, const Layout &layout);
@@ -96,7 +103,7 @@ private:
   DenseMap<Value, DenseMap<Type, Value>> made; // by type, which has the layout
   DenseMap<Value, PendingLoad> loads;
   DenseMap<Value, TypedAttr> splats;
-  DenseMap<Operation *, Value> staged; // extract_slice -> shared tile
+  DenseMap<std::pair<Value, int>, Value> ahead; // operands, plain and trans
   int64_t numTables = 0;
 };
 } // namespace
@@ -124,11 +131,9 @@ Value GpuEmitter::emitLoad(const PendingLoad &load, RankedTensorType type,
   Value pad;
   if (load.ragged && load.pad)
     pad = arith::ConstantOp::create(b, loc, load.pad);
-  auto op = heddle_gpu::LoadOp::create(
+  Value op = heddle_gpu::LoadOp::create(
       b, loc, heddle_gpu::withLayout(type, layout), load.buffer, load.offsets,
-      load.dims, ValueRange(), Value(), pad);
-  if (!load.ragged)
-    op->setAttr("heddle_gpu.in_bounds", b.getUnitAttr());
+      load.dims, ValueRange(), Value(), pad, !load.ragged);
   return op;
 }
 
@@ -157,6 +162,9 @@ FailureOr<Value> GpuEmitter::operand(Value v, const Layout &layout,
   auto type = cast<RankedTensorType>(v.getType());
   Type element = type.getElementType();
   int64_t bytes = element.getIntOrFloatBitWidth() / 8;
+  if (Value known = ahead.lookup({v, trans});
+      known && heddle_gpu::getLayout(known.getType()) == layout)
+    return known;
   auto load = loads.find(v);
   if (load == loads.end() && !trans) {
     FailureOr<Value> t = tile(v, layouts.of(v));
@@ -190,11 +198,9 @@ FailureOr<Value> GpuEmitter::operand(Value v, const Layout &layout,
   heddle_gpu::BarrierOp::create(b, loc, IntegerAttr(), IntegerAttr(), false);
   if (load != loads.end()) {
     const PendingLoad &from = load->second;
-    auto copy = heddle_gpu::AsyncCopyOp::create(b, loc, from.buffer,
-                                                from.offsets, from.dims,
-                                                ValueRange(), shared, Value());
-    if (!from.ragged)
-      copy->setAttr("heddle_gpu.in_bounds", b.getUnitAttr());
+    heddle_gpu::AsyncCopyOp::create(b, loc, from.buffer, from.offsets,
+                                    from.dims, ValueRange(), shared, Value(),
+                                    !from.ragged);
     heddle_gpu::AsyncCommitOp::create(b, loc);
     heddle_gpu::AsyncWaitOp::create(b, loc, 0);
   } else {
@@ -443,32 +449,62 @@ LogicalResult GpuEmitter::emitReduction(linalg::GenericOp op) {
   return success();
 }
 
+GpuEmitter::Operands GpuEmitter::operandsOf(linalg::GenericOp op) {
+  const Layout &accLayout = layouts.of(op.getResult(0));
+  SmallVector<AffineMap> maps = op.getIndexingMapsArray();
+  SmallVector<int64_t> extents = op.getStaticLoopRanges();
+  auto position = [](AffineMap map) {
+    return cast<AffineDimExpr>(map.getResult(0)).getPosition();
+  };
+  Operands r;
+  r.kind = layouts.kindOf(op);
+  r.transA = position(maps[0]) == 2;
+  r.transB = position(maps[1]) != 2;
+  if (r.kind == ProductKind::Fma) {
+    r.a = heddle_gpu::fmaOperandA(accLayout, extents[2]);
+    r.b = heddle_gpu::fmaOperandB(accLayout, extents[2]);
+    return r;
+  }
+  int64_t warpsM = 1;
+  for (const Layout::Basis &basis : accLayout.getWarp())
+    warpsM *= basis[0] ? 2 : 1;
+  r.a = heddle_gpu::mmaOperand(r.kind, Operand::A, extents[0], extents[2],
+                               warpsM, warps / warpsM);
+  r.b = heddle_gpu::mmaOperand(r.kind, Operand::B, extents[2], extents[1],
+                               warpsM, warps / warpsM);
+  return r;
+}
+
+/// Operands that a loop reads again and again are loaded ahead of it.
+LogicalResult GpuEmitter::prefetch(Value v) {
+  for (OpOperand &use : v.getUses()) {
+    auto op = dyn_cast<linalg::GenericOp>(use.getOwner());
+    if (!op || !isTileContraction(op) || op->getBlock() == v.getParentBlock())
+      continue;
+    Operands wanted = operandsOf(op);
+    bool isLeft = use.getOperandNumber() == 0;
+    const std::optional<Layout> &layout = isLeft ? wanted.a : wanted.b;
+    if (!layout)
+      continue;
+    bool trans = isLeft ? wanted.transA : wanted.transB;
+    Value &known = ahead[{v, trans}];
+    if (known && heddle_gpu::getLayout(known.getType()) == *layout)
+      continue;
+    FailureOr<Value> t = operand(v, *layout, trans);
+    if (failed(t))
+      return failure();
+    ahead[{v, trans}] = *t;
+  }
+  return success();
+}
+
 LogicalResult GpuEmitter::emitContraction(linalg::GenericOp op) {
   const Layout &accLayout = layouts.of(op.getResult(0));
-  ProductKind kind = layouts.kindOf(op);
+  auto [kind, la, lb, transA, transB] = operandsOf(op);
+  if (!la || !lb)
+    return op.emitOpError("expected a depth that m16n8k16 divides, got ")
+           << op.getStaticLoopRanges()[2];
   Value left = op.getDpsInputs()[0], right = op.getDpsInputs()[1];
-  SmallVector<AffineMap> maps = op.getIndexingMapsArray();
-  int64_t depth = op.getStaticLoopRanges()[2];
-  auto accType = cast<RankedTensorType>(op.getResult(0).getType());
-  int64_t rows = accType.getDimSize(0), cols = accType.getDimSize(1);
-  bool transA = maps[0].getDimPosition(0) == 2;
-  bool transB = maps[1].getDimPosition(0) != 2;
-  std::optional<Layout> la, lb;
-  if (kind == ProductKind::Fma) {
-    la = heddle_gpu::fmaOperandA(accLayout, depth);
-    lb = heddle_gpu::fmaOperandB(accLayout, depth);
-  } else {
-    int64_t warpsM = 1;
-    for (const Layout::Basis &basis : accLayout.getWarp())
-      warpsM *= basis[0] ? 2 : 1;
-    la = heddle_gpu::mmaOperand(kind, Operand::A, rows, depth, warpsM,
-                                warps / warpsM);
-    lb = heddle_gpu::mmaOperand(kind, Operand::B, depth, cols, warpsM,
-                                warps / warpsM);
-    if (!la || !lb)
-      return op.emitOpError("expected a depth that m16n8k16 divides, got ")
-             << depth;
-  }
   FailureOr<Value> a = operand(left, *la, transA);
   if (failed(a))
     return failure();
@@ -478,16 +514,16 @@ LogicalResult GpuEmitter::emitContraction(linalg::GenericOp op) {
   FailureOr<Value> acc = tile(op.getDpsInits()[0], accLayout);
   if (failed(acc))
     return failure();
-  auto dot = heddle_gpu::DotOp::create(
-      b, loc, acc->getType(),
-      kind == ProductKind::Fma ? heddle_gpu::DotKind::Fma
-                               : heddle_gpu::DotKind::Mma,
-      *a, *bTile, *acc);
   // select(a != 0, acc + a * b, acc)
-  if (op.getRegion().front().getTerminator()->getOperand(0)
-          .getDefiningOp<arith::SelectOp>())
-    dot->setAttr("heddle_gpu.skip_zeros", b.getUnitAttr());
-  define(op.getResult(0), dot.getResult());
+  Operation *last = op.getRegion().front().getTerminator()->getOperand(0)
+                        .getDefiningOp();
+  define(op.getResult(0),
+         heddle_gpu::DotOp::create(b, loc, acc->getType(),
+                                   kind == ProductKind::Fma
+                                       ? heddle_gpu::DotKind::Fma
+                                       : heddle_gpu::DotKind::Mma,
+                                   *a, *bTile, *acc,
+                                   isa<arith::SelectOp>(last)));
   return success();
 }
 
@@ -507,7 +543,7 @@ LogicalResult GpuEmitter::emitSlice(tensor::ExtractSliceOp op) {
     if (!dropped.test(d))
       load.dims.push_back(d);
   loads[op.getResult()] = load;
-  return success();
+  return prefetch(op.getResult());
 }
 
 /// A scalar from a constant table or from an argument.
@@ -555,15 +591,13 @@ LogicalResult GpuEmitter::emitStore(TileStoreOp op) {
   if (op.getAccumulate())
     accumulate = heddle_gpu::AccumulateAttr::get(
         b.getContext(), heddle_gpu::Accumulate::Atomic);
-  auto store = heddle_gpu::StoreOp::create(b, loc, *t, scalar(op.getDest()), offsets,
-                                           op.getDims(), ValueRange(), Value(),
-                                           accumulate);
   auto dest = cast<MemRefType>(op.getDest().getType());
   bool whole = true;
   for (auto [k, d] : llvm::enumerate(op.getDims()))
     whole &= dest.getDimSize(d) % type.getDimSize(k) == 0;
-  if (whole)
-    store->setAttr("heddle_gpu.in_bounds", b.getUnitAttr());
+  heddle_gpu::StoreOp::create(b, loc, *t, scalar(op.getDest()), offsets,
+                              op.getDims(), ValueRange(), Value(), accumulate,
+                              whole);
   return success();
 }
 
@@ -661,7 +695,7 @@ LogicalResult GpuEmitter::emitOp(Operation *op) {
     load.ragged = true;
     matchPattern(pad.getConstantPaddingValue(), m_Constant(&load.pad));
     loads[pad.getResult()] = load;
-    return success();
+    return prefetch(pad.getResult());
   }
   if (auto extract = dyn_cast<tensor::ExtractOp>(op))
     return emitExtract(extract);

@@ -9,8 +9,12 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/IRMapping.h"
+
+#include <cmath>
+#include <limits>
 
 using namespace mlir;
 using namespace heddle_gpu;
@@ -65,6 +69,126 @@ private:
 
   static LogicalResult mma(DotOp op, OpAdaptor adaptor,
                            ConversionPatternRewriter &rewriter) {
+    if (!op.getSkipZeros()) {
+      rewriter.replaceOp(op, mmaProduct(op, rewriter, adaptor.getA(),
+                                        adaptor.getB(),
+                                        adaptor.getAccumulator()));
+      return success();
+    }
+    // 0 times NaN or infinity is NaN in the matrix unit. Where a warp holds no
+    // such b, the plain product is right.
+    Location loc = op.getLoc();
+    OpBuilder &b = rewriter;
+    Value any = anyNotFinite(b, loc, adaptor.getB());
+    auto branch = scf::IfOp::create(
+        b, loc, adaptor.getAccumulator().getType(), any, true);
+    for (bool special : {true, false}) {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(special ? branch.thenBlock()
+                                         : branch.elseBlock());
+      scf::YieldOp::create(b, loc,
+                           mmaProduct(op, b, adaptor.getA(), adaptor.getB(),
+                                      adaptor.getAccumulator(), special));
+    }
+    rewriter.replaceOp(op, branch.getResult(0));
+    return success();
+  }
+
+  /// Whether any thread of the warp holds a NaN or an infinity.
+  static Value anyNotFinite(OpBuilder &b, Location loc, Value v) {
+    auto type = cast<VectorType>(v.getType());
+    Type element = type.getElementType();
+    // The exponent has all bits set: one more carries into the sign's place.
+    uint32_t mask = element.isBF16()  ? 0x7f807f80u
+                    : element.isF16() ? 0x7c007c00u
+                                      : 0x7f800000u;
+    uint32_t step = element.isBF16()  ? 0x00800080u
+                    : element.isF16() ? 0x04000400u
+                                      : 0x00800000u;
+    uint32_t carry = element.isF32() ? 0x80000000u : 0x80008000u;
+    int64_t words =
+        type.getNumElements() * element.getIntOrFloatBitWidth() / 32;
+    auto wordsType = VectorType::get({words}, b.getI32Type());
+    ThreadCode code(b, loc);
+    auto splat = [&](uint32_t x) -> Value {
+      return arith::ConstantOp::create(
+          b, loc,
+          DenseElementsAttr::get(wordsType, APInt(32, x)));
+    };
+    Value bits = vector::BitCastOp::create(b, loc, wordsType, v);
+    bits = arith::AndIOp::create(b, loc, bits, splat(mask));
+    bits = arith::AddIOp::create(b, loc, bits, splat(step));
+    Value all = extract(b, loc, bits, 0);
+    for (int64_t i = 1; i < words; ++i)
+      all = arith::OrIOp::create(b, loc, all, extract(b, loc, bits, i));
+    all = arith::AndIOp::create(b, loc, all,
+                                code.i32(static_cast<int32_t>(carry)));
+    Value here = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, all,
+                                       code.i32(0));
+    return NVVM::VoteSyncOp::create(b, loc, b.getI1Type(), code.i32(-1), here,
+                                    NVVM::VoteSyncKind::any);
+  }
+
+  /// Words of 16-bit pairs of b apart: the finite elements, and 1 where b is +inf
+  /// or NaN, and where it is -inf or NaN. Integer arithmetic on both halves.
+  static std::array<SmallVector<Value>, 3> splitSpecial(OpBuilder &b,
+                                                        Location loc,
+                                                        ArrayRef<Value> words,
+                                                        Type element) {
+    bool isBf16 = element.isBF16();
+    uint32_t exponent = isBf16 ? 0x7f807f80u : 0x7c007c00u;
+    uint32_t mantissa = isBf16 ? 0x007f007fu : 0x03ff03ffu;
+    uint32_t step = isBf16 ? 0x00800080u : 0x04000400u;
+    uint32_t one = isBf16 ? 0x3f803f80u : 0x3c003c00u;
+    int mantissaBits = isBf16 ? 7 : 10;
+    ThreadCode code(b, loc);
+    Type i32 = b.getI32Type();
+    auto constant = [&](uint32_t x) { return code.i32(static_cast<int32_t>(x)); };
+    auto land = [&](Value x, Value y) -> Value {
+      return arith::AndIOp::create(b, loc, x, y);
+    };
+    auto lor = [&](Value x, Value y) -> Value {
+      return arith::OrIOp::create(b, loc, x, y);
+    };
+    auto lnot = [&](Value x) -> Value {
+      return arith::XOrIOp::create(b, loc, x, constant(0xffffffffu));
+    };
+    // Halves whose bit `bit` is set, as masks.
+    auto spread = [&](Value x, int bit) -> Value {
+      Value v = land(arith::ShRUIOp::create(b, loc, x, code.i32(bit)),
+                     constant(0x00010001u));
+      return arith::MulIOp::create(b, loc, v, constant(0xffffu));
+    };
+    std::array<SmallVector<Value>, 3> parts;
+    for (Value word : words) {
+      Type was = word.getType();
+      Value w = was == i32 ? word
+                           : LLVM::BitcastOp::create(b, loc, i32, word).getResult();
+      Value special = spread(
+          arith::AddIOp::create(b, loc, land(w, constant(exponent)),
+                                constant(step)),
+          15);
+      Value nan = spread(arith::AddIOp::create(b, loc, land(w, constant(mantissa)),
+                                               constant(mantissa)),
+                         mantissaBits);
+      Value negative = spread(w, 15);
+      Value finite = land(w, lnot(special));
+      Value plus = land(land(special, lor(lnot(negative), nan)), constant(one));
+      Value minus = land(land(special, lor(negative, nan)), constant(one));
+      std::array<Value, 3> values{finite, plus, minus};
+      for (auto [part, v] : llvm::zip(parts, values))
+        part.push_back(was == i32
+                           ? v
+                           : LLVM::BitcastOp::create(b, loc, was, v).getResult());
+    }
+    return parts;
+  }
+
+  /// accumulator + left * right by mma.sync; layouts are the op's. With
+  /// `special` zeros of left skip what right holds, and products of indicators
+  /// tell which sums see an infinity or a NaN.
+  static Value mmaProduct(DotOp op, OpBuilder &b, Value left, Value right,
+                          Value result, bool special = false) {
     Location loc = op.getLoc();
     ProductKind kind = toProductKind(op.getKind());
     ProductShape shape = productShape(kind);
@@ -75,9 +199,6 @@ private:
            fc = mmaFragment(kind, Operand::C);
     Type element =
         cast<RankedTensorType>(op.getA().getType()).getElementType();
-    NVVM::MMATypes operandType = element.isBF16()  ? NVVM::MMATypes::bf16
-                                 : element.isF16() ? NVVM::MMATypes::f16
-                                                   : NVVM::MMATypes::tf32;
     int64_t depth = la.shape()[1];
     // Origins of the fragments of warp 0.
     SmallVector<int64_t> rows, cols;
@@ -87,47 +208,111 @@ private:
       if (c[1] % shape.n == 0 && !llvm::is_contained(cols, c[1]))
         cols.push_back(c[1]);
     }
-    Type f32 = rewriter.getF32Type();
-    auto quad = LLVM::LLVMStructType::getLiteral(rewriter.getContext(),
-                                                 {f32, f32, f32, f32});
-    // Depth outermost: consecutive products have different accumulators.
-    Value result = adaptor.getAccumulator();
-    DenseMap<std::pair<int64_t, int64_t>, SmallVector<Value>> acc;
-    DenseMap<std::pair<int64_t, int64_t>, SmallVector<int64_t>> accRegs;
-    for (int64_t m : rows)
-      for (int64_t n : cols)
-        for (const Coordinates &c : fc.registerCoordinates()) {
-          int64_t reg = *lc.registerOf({m + c[0], n + c[1]}, 0, 0);
-          accRegs[{m, n}].push_back(reg);
-          acc[{m, n}].push_back(extract(rewriter, loc, result, reg));
-        }
-    for (int64_t k = 0; k < depth; k += shape.k) {
-      SmallVector<SmallVector<Value>> as;
-      for (int64_t m : rows)
-        as.push_back(fragment(rewriter, loc, adaptor.getA(), la, fa, m, k));
-      for (int64_t n : cols) {
-        SmallVector<Value> bs =
-            fragment(rewriter, loc, adaptor.getB(), lb, fb, k, n);
-        for (auto [i, m] : llvm::enumerate(rows)) {
-          SmallVector<Value> &cs = acc[{m, n}];
-          Value d = NVVM::MmaOp::create(
-              rewriter, loc, quad, as[i], bs, cs,
-              ArrayRef<int64_t>{shape.m, shape.n, shape.k}, std::nullopt,
-              std::nullopt,
-              std::array<NVVM::MMATypes, 2>{operandType, operandType},
-              std::array<NVVM::MMALayout, 2>{NVVM::MMALayout::row,
-                                             NVVM::MMALayout::col});
-          for (int64_t j = 0; j < 4; ++j)
-            cs[j] = LLVM::ExtractValueOp::create(rewriter, loc, d, j);
+    struct Accumulator {
+      SmallVector<int64_t> regs;
+      SmallVector<Value> values;
+    };
+    auto accumulatorAt = [&](int64_t m, int64_t n) {
+      Accumulator acc;
+      for (const Coordinates &c : fc.registerCoordinates()) {
+        acc.regs.push_back(*lc.registerOf({m + c[0], n + c[1]}, 0, 0));
+        acc.values.push_back(extract(b, loc, result, acc.regs.back()));
+      }
+      return acc;
+    };
+    auto leftAt = [&](int64_t m, int64_t k) {
+      return fragment(b, loc, left, la, fa, m, k);
+    };
+    auto rightAt = [&](int64_t k, int64_t n) {
+      return fragment(b, loc, right, lb, fb, k, n);
+    };
+    auto keep = [&](const Accumulator &acc) {
+      for (auto [value, reg] : llvm::zip(acc.values, acc.regs))
+        result = vector::InsertOp::create(b, loc, value, result, reg);
+    };
+    if (!special) {
+      // Depth outermost: consecutive products have different accumulators.
+      SmallVector<SmallVector<Accumulator>> acc(rows.size());
+      for (auto [i, m] : llvm::enumerate(rows))
+        for (int64_t n : cols)
+          acc[i].push_back(accumulatorAt(m, n));
+      for (int64_t k = 0; k < depth; k += shape.k) {
+        SmallVector<SmallVector<Value>> as;
+        for (int64_t m : rows)
+          as.push_back(leftAt(m, k));
+        for (auto [j, n] : llvm::enumerate(cols)) {
+          SmallVector<Value> bs = rightAt(k, n);
+          for (size_t i = 0; i < rows.size(); ++i)
+            multiply(b, loc, shape, element, as[i], bs, acc[i][j].values);
         }
       }
+      for (auto &row : acc)
+        for (const Accumulator &a : row)
+          keep(a);
+      return result;
     }
-    for (int64_t m : rows)
-      for (int64_t n : cols)
-        for (auto [value, reg] : llvm::zip(acc[{m, n}], accRegs[{m, n}]))
-          result = vector::InsertOp::create(rewriter, loc, value, result, reg);
-    rewriter.replaceOp(op, result);
-    return success();
+    // One column of fragments at a time: this rarely runs and must not cost
+    // registers.
+    const double inf = std::numeric_limits<double>::infinity();
+    auto number = [&](double x) -> Value {
+      return arith::ConstantOp::create(
+          b, loc, b.getF32FloatAttr(static_cast<float>(x)));
+    };
+    for (int64_t n : cols)
+      for (int64_t m : rows) {
+        Accumulator acc = accumulatorAt(m, n);
+        SmallVector<Value> plus(4, number(0)), minus(4, number(0));
+        for (int64_t k = 0; k < depth; k += shape.k) {
+          SmallVector<Value> as = leftAt(m, k);
+          auto parts = splitSpecial(b, loc, rightAt(k, n), element);
+          multiply(b, loc, shape, element, as, parts[0], acc.values);
+          multiply(b, loc, shape, element, as, parts[1], plus);
+          multiply(b, loc, shape, element, as, parts[2], minus);
+        }
+        for (auto [value, p, q] : llvm::zip(acc.values, plus, minus))
+          for (bool positive : {true, false}) {
+            Value count = positive ? p : q;
+            double add = positive ? inf : -inf;
+            // Weights are not negative; a NaN among them counts.
+            Value seen = arith::CmpFOp::create(
+                b, loc, arith::CmpFPredicate::UNE, count, number(0));
+            Value term = arith::SelectOp::create(b, loc, seen, number(add),
+                                                 number(0));
+            value = arith::AddFOp::create(b, loc, value, term);
+          }
+        keep(acc);
+      }
+    return result;
+  }
+
+  static void multiply(OpBuilder &b, Location loc, const ProductShape &shape,
+                       Type element, ArrayRef<Value> as, ArrayRef<Value> bs,
+                       MutableArrayRef<Value> cs) {
+    NVVM::MMATypes type = element.isBF16()  ? NVVM::MMATypes::bf16
+                          : element.isF16() ? NVVM::MMATypes::f16
+                                            : NVVM::MMATypes::tf32;
+    Type f32 = b.getF32Type();
+    auto quad = LLVM::LLVMStructType::getLiteral(b.getContext(),
+                                                 {f32, f32, f32, f32});
+    Value d = NVVM::MmaOp::create(
+        b, loc, quad, as, bs, ValueRange(cs),
+        ArrayRef<int64_t>{shape.m, shape.n, shape.k}, std::nullopt, std::nullopt,
+        std::array<NVVM::MMATypes, 2>{type, type},
+        std::array<NVVM::MMALayout, 2>{NVVM::MMALayout::row,
+                                       NVVM::MMALayout::col});
+    for (int64_t j = 0; j < 4; ++j)
+      cs[j] = LLVM::ExtractValueOp::create(b, loc, d, j);
+  }
+
+  static Value multiplyAdd(DotOp op, OpBuilder &b, Value x, Value y, Value acc) {
+    Location loc = op.getLoc();
+    Value sum = math::FmaOp::create(b, loc, x, y, acc);
+    if (!op.getSkipZeros())
+      return sum;
+    Value zero = arith::ConstantOp::create(b, loc, b.getF32FloatAttr(0.0f));
+    Value present = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNE, x,
+                                          zero);
+    return arith::SelectOp::create(b, loc, present, sum, acc);
   }
 
   /// acc[m, n] += a[m, k] * b[k, n], k ascending.
@@ -158,8 +343,8 @@ private:
       acc.push_back(extract(rewriter, loc, adaptor.getAccumulator(), r));
     for (int64_t k = 0; k < la.shape()[1]; ++k)
       for (auto [r, c] : llvm::enumerate(coordinates))
-        acc[r] = math::FmaOp::create(
-            rewriter, loc, scalar(as, a, *la.registerOf({c[0], k}, 0, 0)),
+        acc[r] = multiplyAdd(
+            op, rewriter, scalar(as, a, *la.registerOf({c[0], k}, 0, 0)),
             scalar(bs, b, *lb.registerOf({k, c[1]}, 0, 0)), acc[r]);
     rewriter.replaceOp(op, vector::FromElementsOp::create(
                                rewriter, loc, adaptor.getAccumulator().getType(),
@@ -250,11 +435,6 @@ Value exchange(OpBuilder &b, Location loc, Value v, int64_t bit) {
 
 struct ReducePattern : OpConversionPattern<ReduceOp> {
   using OpConversionPattern::OpConversionPattern;
-  LogicalResult
-  matchAndRewrite(ReduceOp op, OneToNOpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    return failure();
-  }
   LogicalResult
   matchAndRewrite(ReduceOp op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {

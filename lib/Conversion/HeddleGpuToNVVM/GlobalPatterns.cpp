@@ -12,9 +12,6 @@
 using namespace mlir;
 using namespace heddle_gpu;
 
-/// Set by who knows that a tile never reaches over its bounds.
-static constexpr llvm::StringLiteral kInBounds = "heddle_gpu.in_bounds";
-
 template <typename OpTy>
 static GlobalTile placeOf(OpTy op, MemRefType type, Value pointer) {
   GlobalTile place;
@@ -23,7 +20,7 @@ static GlobalTile placeOf(OpTy op, MemRefType type, Value pointer) {
   place.offsets = SmallVector<Value>(op.getOffsets());
   place.dims = op.getDims();
   place.bounds = SmallVector<Value>(op.getBounds());
-  place.inBounds = op->hasAttr(kInBounds);
+  place.inBounds = op.getInBounds();
   return place;
 }
 

@@ -54,10 +54,21 @@ Operation *HeddleGpuDialect::materializeConstant(OpBuilder &builder,
 LogicalResult
 HeddleGpuDialect::verifyOperationAttribute(Operation *op,
                                            NamedAttribute attribute) {
+  /*gpu_shared_bytes_c1*/
+  if (attribute.getName() == kSharedBytesAttrName) {
+    auto bytes = dyn_cast<IntegerAttr>(attribute.getValue());
+    if (bytes && !bytes.getValue().isNegative())
+      return success();
+    return op->emitOpError()
+           << "expected " << kSharedBytesAttrName
+           << " to be an integer that is not negative, got "
+           << attribute.getValue();
+  }
   if (attribute.getName() != kWarpsAttrName)
     return op->emitOpError()
            << "expected no attribute of the heddle_gpu dialect but "
-           << kWarpsAttrName << ", got " << attribute.getName();
+           << kWarpsAttrName << " and " << kSharedBytesAttrName << ", got "
+           << attribute.getName();
   /*gpu_warps_c1*/
   auto warps = dyn_cast<IntegerAttr>(attribute.getValue());
   if (!warps || warps.getValue().slt(1))

@@ -23,12 +23,16 @@ def HeddleGpu_Dialect : Dialect {
     `docs/layouts.md` says what layouts are and how conversions and swizzles are
     computed from them.
 
-    A kernel may carry `heddle_gpu.warps = n : i64`, the number of its warps.
+    A kernel may carry `heddle_gpu.warps = n : i64`, the number of its warps, and
+    `heddle_gpu.shared_bytes = n : i64`, the bytes of shared memory that its tiles
+    take once they have offsets.
 
     Constraint labels such as `gpu_load_c1` name a rule in this page, in the
     verifier that enforces it and in the test that breaks it.
 
     - /*gpu_warps_c1*/ `heddle_gpu.warps` is a positive integer attribute.
+    - /*gpu_shared_bytes_c1*/ `heddle_gpu.shared_bytes` is an integer attribute that
+      is not negative.
   }];
   let useDefaultAttributePrinterParser = 1;
   let useDefaultTypePrinterParser = 1;
@@ -39,6 +43,9 @@ def HeddleGpu_Dialect : Dialect {
     void registerTypes();
     /// The number of warps of a kernel, a discardable integer attribute.
     static constexpr llvm::StringLiteral kWarpsAttrName = "heddle_gpu.warps";
+    /// The bytes of shared memory of a kernel, likewise.
+    static constexpr llvm::StringLiteral kSharedBytesAttrName =
+        "heddle_gpu.shared_bytes";
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::tensor::TensorDialect"
   ];

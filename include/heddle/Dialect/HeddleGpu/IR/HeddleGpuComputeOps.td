@@ -26,6 +26,9 @@ def HeddleGpu_DotOp : HeddleGpu_Op<"dot",
     | `mma_tf32` | f32, rounded to tf32 | f32 | mma.m16n8k8 |
     | `fma` | float | f32 | fma.rn; a and b are extended |
 
+    With `skip_zeros` an element of a that is 0 contributes nothing, whatever b
+    holds there, NaN and infinity included: the weight of a pair behind a mask.
+
     The order of the sum over k is that of the instruction, ascending between
     instructions. No data leaves a thread beyond what the instruction does, so the
     layouts have to fit: `heddle_gpu::mmaOperand` and `fmaOperandA` make ones that
@@ -59,10 +62,10 @@ def HeddleGpu_DotOp : HeddleGpu_Op<"dot",
     ```
   }];
   let arguments = (ins HeddleGpu_DotKind:$kind, HeddleGpu_Tile:$a,
-    HeddleGpu_Tile:$b, HeddleGpu_Tile:$accumulator);
+    HeddleGpu_Tile:$b, HeddleGpu_Tile:$accumulator, UnitAttr:$skipZeros);
   let results = (outs HeddleGpu_Tile:$result);
   let assemblyFormat = [{
-    $kind $a `,` $b `,` $accumulator attr-dict
+    $kind $a `,` $b `,` $accumulator (`skip_zeros` $skipZeros^)? attr-dict
     `:` type($a) `,` type($b) `,` type($accumulator)
   }];
   let hasVerifier = 1;

@@ -58,11 +58,12 @@ def HeddleGpu_LoadOp : HeddleGpu_Op<"load", [AttrSizedOperandSegments,
   let arguments = (ins
     Arg<AnyMemRef, "", [MemRead]>:$source, Variadic<HeddleGpu_Offset>:$offsets,
     DenseI64ArrayAttr:$dims, Variadic<HeddleGpu_Offset>:$bounds,
-    Optional<HeddleGpu_Tile>:$mask, Optional<AnyType>:$pad);
+    Optional<HeddleGpu_Tile>:$mask, Optional<AnyType>:$pad,
+    UnitAttr:$inBounds);
   let results = (outs HeddleGpu_Tile:$result);
   let assemblyFormat = [{
     $source `[` $offsets `]` `dims` $dims (`bounds` `[` $bounds^ `]`)?
-    (`mask` $mask^)? (`pad` $pad^)? attr-dict `:` type($source) `->` type($result)
+    (`in_bounds` $inBounds^)? (`mask` $mask^)? (`pad` $pad^)? attr-dict `:` type($source) `->` type($result)
   }];
   let hasVerifier = 1;
 }
@@ -111,10 +112,10 @@ def HeddleGpu_StoreOp : HeddleGpu_Op<"store", [AttrSizedOperandSegments,
     HeddleGpu_Tile:$tile, Arg<AnyMemRef, "", [MemRead, MemWrite]>:$dest,
     Variadic<HeddleGpu_Offset>:$offsets, DenseI64ArrayAttr:$dims,
     Variadic<HeddleGpu_Offset>:$bounds, Optional<HeddleGpu_Tile>:$mask,
-    OptionalAttr<HeddleGpu_Accumulate>:$accumulate);
+    OptionalAttr<HeddleGpu_Accumulate>:$accumulate, UnitAttr:$inBounds);
   let assemblyFormat = [{
     $tile `into` $dest `[` $offsets `]` `dims` $dims (`bounds` `[` $bounds^ `]`)?
-    (`mask` $mask^)? (`accumulate` $accumulate^)? attr-dict
+    (`in_bounds` $inBounds^)? (`mask` $mask^)? (`accumulate` $accumulate^)? attr-dict
     `:` type($tile) `into` type($dest)
   }];
   let hasVerifier = 1;
@@ -289,10 +290,11 @@ def HeddleGpu_AsyncCopyOp : HeddleGpu_Op<"async_copy",
   let arguments = (ins
     Arg<AnyMemRef, "", [MemRead]>:$source, Variadic<HeddleGpu_Offset>:$offsets,
     DenseI64ArrayAttr:$dims, Variadic<HeddleGpu_Offset>:$bounds,
-    Arg<HeddleGpu_SmemType, "", [MemWrite]>:$dest, Optional<Index>:$stage);
+    Arg<HeddleGpu_SmemType, "", [MemWrite]>:$dest, Optional<Index>:$stage,
+    UnitAttr:$inBounds);
   let assemblyFormat = [{
     $source `[` $offsets `]` `dims` $dims (`bounds` `[` $bounds^ `]`)?
-    `into` $dest (`[` $stage^ `]`)? attr-dict
+    (`in_bounds` $inBounds^)? `into` $dest (`[` $stage^ `]`)? attr-dict
     `:` type($source) `into` qualified(type($dest))
   }];
   let hasVerifier = 1;
