@@ -3,8 +3,9 @@
 #include "heddle/Pipelines/Pipelines.h"
 #include "heddle/Codegen/CPU/CpuTarget.h"
 #include "heddle/Codegen/Passes.h"
-#include "heddle/Conversion/HeddleGpuToNVVM/HeddleGpuToNVVM.h"
 #include "heddle/Codegen/Tile/KernelBody.h"
+#include "heddle/Codegen/Tile/TileBuilder.h"
+#include "heddle/Conversion/HeddleGpuToNVVM/HeddleGpuToNVVM.h"
 #include "heddle/Conversion/HeddleNvvmToLLVM/HeddleNvvmToLLVM.h"
 #include "heddle/Conversion/NvvmToEmulator/NvvmToEmulator.h"
 #include "heddle/Dialect/Heddle/Transforms/Passes.h"
@@ -12,9 +13,13 @@
 #include "heddle/Runtime/CpuDevice.h"
 #include "heddle/Target/CommandList.h"
 #include "heddle/Target/CpuObject.h"
+#include "heddle/Target/GpuImages.h"
+
+#include "ConvertKernelsToGpu.h"
 
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Linalg/Passes.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
@@ -22,7 +27,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
-#include "llvm/ADT/StringSwitch.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Config/llvm-config.h"
 
 using namespace mlir;
@@ -35,8 +40,14 @@ using namespace heddle;
 static constexpr std::pair<Stage, llvm::StringLiteral> kStages[] = {
     {Stage::Model, "model"}, {Stage::Fuse, "fuse"}, {Stage::Plan, "plan"},
     {Stage::Tile, "tile"},   {Stage::Cpu, "cpu"},   {Stage::Llvm, "llvm"},
-    {Stage::Object, "object"},
+    {Stage::Gpu, "gpu"},     {Stage::Nvvm, "nvvm"}, {Stage::Object, "object"},
 };
+
+/// Whether a stage belongs to the other kind of target.
+static bool isOfOthers(Stage stage, bool gpu) {
+  return gpu ? stage == Stage::Cpu || stage == Stage::Llvm
+             : stage == Stage::Gpu || stage == Stage::Nvvm;
+}
 
 llvm::StringRef heddle::stageName(Stage stage) {
   for (auto &[s, name] : kStages)
@@ -52,14 +63,66 @@ std::optional<Stage> heddle::parseStage(llvm::StringRef name) {
   return std::nullopt;
 }
 
+std::string heddle::stageNames(bool gpu) {
+  std::string names;
+  for (auto &[s, n] : kStages)
+    if (!isOfOthers(s, gpu))
+      names += (names.empty() ? "" : s == Stage::Object ? " or " : ", ") + n.str();
+  return names;
+}
+
+LogicalResult
+heddle::parseTargets(StringRef text, SmallVectorImpl<const GpuTarget *> &targets,
+                     std::string &error) {
+  targets.clear();
+  if (text == "cpu")
+    return success();
+  for (StringRef name : llvm::split(text, ',')) {
+    const GpuTarget *target = nullptr;
+    if (failed(GpuTarget::parse(name, target, error))) {
+      error = "expected --target to be cpu, " + GpuTarget::names() +
+              ", got '" + name.str() + "'";
+      return failure();
+    }
+    if (llvm::is_contained(targets, target)) {
+      error = "expected each target once, got '" + name.str() + "' twice";
+      return failure();
+    }
+    targets.push_back(target);
+  }
+  return success();
+}
+
 //===----------------------------------------------------------------------===//
 // The passes of each stage
 //===----------------------------------------------------------------------===//
 
+/// What the stages up to tile programs know of a target.
+static TileTarget tileTarget(const CpuTarget &cpu) {
+  TileTarget target;
+  target.lanes = cpu.panelLanes;
+  target.threads = cpuThreads();
+  return target;
+}
+
+/// A product of a warp has 16 rows, and a block has four warps; the grid feeds
+/// all multiprocessors of the smallest chip.
+static TileTarget tileTarget(const GpuTarget &gpu) {
+  TileTarget target;
+  target.lanes = 16;
+  target.queryTile = 64;
+  target.keyTile = 64;
+  target.threads = gpu.chips.front().multiprocessors;
+  for (const GpuChip &chip : gpu.chips)
+    target.threads = std::min<int64_t>(target.threads, chip.multiprocessors);
+  target.matrixUnits = true;
+  return target;
+}
+
 /// Contract M: checked, remat and layer structure gone, simplified.
-static void addModelStage(OpPassManager &pm) {
+static void addModelStage(OpPassManager &pm, StringRef target) {
   VerifyModelPassOptions options;
-  options.target = "cpu";
+  options.target = target.str();
   pm.addPass(createVerifyModelPass(options));
   pm.addNestedPass<func::FuncOp>(createInlineRegionsPass());
   pm.addPass(createCanonicalizerPass());
@@ -67,11 +130,10 @@ static void addModelStage(OpPassManager &pm) {
 }
 
 /// Graph ops to launches of outlined kernels.
-static void addFuseStage(OpPassManager &pm, const CpuTarget &target,
-                         int64_t threads) {
+static void addFuseStage(OpPassManager &pm, const TileTarget &target) {
   FuseKernelsPassOptions options;
-  options.lanes = target.panelLanes;
-  options.threads = threads;
+  options.lanes = target.lanes;
+  options.threads = target.threads;
   pm.addNestedPass<func::FuncOp>(createConvertElementwiseToLinalgPass());
   pm.addPass(createFuseKernelsPass(options));
 }
@@ -85,11 +147,13 @@ static void addPlanStage(OpPassManager &pm) {
 
 /// Contract T: kernels are tile programs, each in a module of its own: from here
 /// on they are compiled side by side.
-static void addTileStage(OpPassManager &pm, const CpuTarget &target,
-                         int64_t threads) {
+static void addTileStage(OpPassManager &pm, const TileTarget &target) {
   BuildTilesPassOptions options;
-  options.lanes = target.panelLanes;
-  options.threads = threads;
+  options.lanes = target.lanes;
+  options.threads = target.threads;
+  options.matrixUnits = target.matrixUnits;
+  options.queryTile = target.queryTile;
+  options.keyTile = target.keyTile;
   pm.addPass(createIsolateKernelsPass());
   OpPassManager &kernel = pm.nest<ModuleOp>();
   kernel.addPass(createBuildTilesPass(options));
@@ -118,6 +182,29 @@ static void addLlvmStage(OpPassManager &pm, const CpuTarget &target) {
   kernel.addPass(createLowerMemoryPass());
   kernel.addPass(createSCFToControlFlowPass());
   kernel.addPass(createConvertCpuToLLVMPass());
+}
+
+/// Contract G: tiles in registers and shared memory of a block.
+static void addGpuStage(OpPassManager &pm) {
+  pm.addPass(createConvertKernelsToGpuPass());
+  OpPassManager &kernel = pm.nest<ModuleOp>();
+  OpPassManager &gpu = kernel.nest<gpu::GPUModuleOp>();
+  gpu.addPass(heddle_gpu::createRemoveConversionsPass());
+  gpu.addPass(createCanonicalizerPass());
+  gpu.addPass(createCSEPass());
+  gpu.addPass(createGpuExpandSharedPass());
+  gpu.addPass(createGpuAllocateSharedPass());
+  kernel.addPass(heddle_gpu::createVerifyGpuPass());
+}
+
+/// Contract N: the code of one thread in the LLVM and NVVM dialects.
+static void addNvvmStage(OpPassManager &pm) {
+  OpPassManager &gpu = pm.nest<ModuleOp>().nest<gpu::GPUModuleOp>();
+  gpu.addPass(createConvertHeddleGpuToLanesPass());
+  gpu.addPass(createCSEPass());
+  gpu.addPass(createConvertLanesToNVVMPass());
+  gpu.addPass(createCanonicalizerPass());
+  gpu.addPass(createCSEPass());
 }
 
 //===----------------------------------------------------------------------===//
@@ -166,48 +253,82 @@ static void describeKernels(ModuleOp module, Function &function) {
   }
 }
 
-LogicalResult heddle::compileModule(ModuleOp module,
-                                    const CompileOptions &options,
-                                    Program &program) {
-  if (options.target != "cpu")
-    return module.emitError("expected --target=cpu, got '")
-           << options.target << "'; --list-targets lists what exists";
-  CpuTarget target;
-  std::string error;
-  if (failed(CpuTarget::parse(options.cpu, target, error)))
-    return module.emitError(error);
-  if (failed(selectEntry(module, options.entry)))
-    return failure();
+namespace {
+/// One compilation.
+class Driver {
+public:
+  Driver(ModuleOp module, const CompileOptions &options, Program &program)
+      : module(module), options(options), program(program) {}
+  LogicalResult run();
 
-  int64_t threads = cpuThreads();
-  auto upTo = [&](Stage stage) { return options.compileTo >= stage; };
+private:
+  bool upTo(Stage stage) const { return options.compileTo >= stage; }
+  LogicalResult readTarget();
+  LogicalResult runPasses(ModuleOp on,
+                          llvm::function_ref<void(OpPassManager &)> add);
+  LogicalResult front();
+  LogicalResult makeProgram();
+  LogicalResult cpuBack();
+  LogicalResult gpuBack();
+  LogicalResult gpuBack(ModuleOp kernels, const GpuTarget &target);
+
+  ModuleOp module;
+  const CompileOptions &options;
+  Program &program;
+  SmallVector<const GpuTarget *> gpus; // none: a CPU
+  CpuTarget cpu;
+  TileTarget tiles; // of the first target
   std::string source;
-  if (options.keepSource && options.entry.empty() && !options.source.empty()) {
-    source = options.source;
-  } else if (options.keepSource) {
-    llvm::raw_string_ostream os(source);
-    module->print(os, OpPrintingFlags().enableDebugInfo(false));
-  }
+};
+} // namespace
 
-  PassManager front(module.getContext());
-  front.enableVerifier(options.verifyEach);
+LogicalResult Driver::readTarget() {
+  std::string error;
+  if (failed(parseTargets(options.target, gpus, error)))
+    return module.emitError(error);
+  bool gpu = !gpus.empty();
+  if (isOfOthers(options.compileTo, gpu))
+    return module.emitError("expected a stage of --target=")
+           << options.target << ": " << stageNames(gpu) << ", got '"
+           << stageName(options.compileTo) << "'";
+  if (!gpu && failed(CpuTarget::parse(options.cpu, cpu, error)))
+    return module.emitError(error);
+  tiles = gpu ? tileTarget(*gpus.front()) : tileTarget(cpu);
+  return success();
+}
+
+LogicalResult
+Driver::runPasses(ModuleOp on, llvm::function_ref<void(OpPassManager &)> add) {
+  PassManager pm(on.getContext());
+  pm.enableVerifier(options.verifyEach);
   if (options.configure)
-    options.configure(front);
-  addModelStage(front);
-  if (upTo(Stage::Fuse))
-    addFuseStage(front, target, threads);
-  if (upTo(Stage::Plan))
-    addPlanStage(front);
-  if (failed(front.run(module)))
-    return failure();
-  if (!upTo(Stage::Tile))
-    return success();
+    options.configure(pm);
+  add(pm);
+  return pm.run(on);
+}
 
+LogicalResult Driver::front() {
+  return runPasses(module, [&](OpPassManager &pm) {
+    addModelStage(pm, gpus.empty() ? "cpu" : "gpu");
+    if (upTo(Stage::Fuse))
+      addFuseStage(pm, tiles);
+    if (upTo(Stage::Plan))
+      addPlanStage(pm);
+  });
+}
+
+/// Signature, commands and plan of every function; kernels by name only.
+LogicalResult Driver::makeProgram() {
   program = Program();
-  program.target = options.target;
-  program.isa = target.isa;
-  program.isaFeatures = target.features;
   program.producer = "heddle " HEDDLE_VERSION " llvm " LLVM_VERSION_STRING;
+  if (gpus.empty()) {
+    program.target = "cpu";
+    program.isa = cpu.isa;
+    program.isaFeatures = cpu.features;
+  } else {
+    program.target = "cuda";
+    program.isa = options.target;
+  }
   SymbolTable symbols(module);
   for (auto f : module.getOps<func::FuncOp>()) {
     if (f->hasAttr(kKernelFamily))
@@ -218,29 +339,79 @@ LogicalResult heddle::compileModule(ModuleOp module,
     function.source = source;
     program.functions.push_back(std::move(function));
   }
+  return success();
+}
 
-  PassManager back(module.getContext());
-  back.enableVerifier(options.verifyEach);
-  if (options.configure)
-    options.configure(back);
-  addTileStage(back, target, threads);
-  if (upTo(Stage::Cpu))
-    addCpuStage(back, options.cpu);
-  if (upTo(Stage::Llvm))
-    addLlvmStage(back, target);
-  if (failed(back.run(module)))
+LogicalResult Driver::cpuBack() {
+  if (failed(runPasses(module, [&](OpPassManager &pm) {
+        addTileStage(pm, tiles);
+        if (upTo(Stage::Cpu))
+          addCpuStage(pm, options.cpu);
+        if (upTo(Stage::Llvm))
+          addLlvmStage(pm, cpu);
+      })))
     return failure();
   for (Function &function : program.functions)
     describeKernels(module, function);
   if (!upTo(Stage::Object))
     return success();
   llvm::StringMap<std::vector<uint8_t>> objects;
-  if (failed(emitCpuObjects(module, target, objects)))
+  if (failed(emitCpuObjects(module, cpu, objects)))
     return failure();
   for (Function &function : program.functions)
     for (const KernelInfo &kernel : function.kernels)
       function.objects.push_back(objects.lookup(kernel.name));
   return success();
+}
+
+LogicalResult Driver::gpuBack(ModuleOp kernels, const GpuTarget &target) {
+  if (failed(runPasses(kernels, [&](OpPassManager &pm) {
+        addTileStage(pm, tileTarget(target));
+        if (upTo(Stage::Gpu))
+          addGpuStage(pm);
+        if (upTo(Stage::Nvvm))
+          addNvvmStage(pm);
+      })))
+    return failure();
+  if (!upTo(Stage::Object))
+    return success();
+  for (Function &function : program.functions)
+    if (failed(appendGpuImages(kernels, target, options.gpu, function)))
+      return failure();
+  return success();
+}
+
+LogicalResult Driver::gpuBack() {
+  for (const GpuTarget *target : llvm::ArrayRef(gpus).drop_back()) {
+    OwningOpRef<ModuleOp> copy = module.clone();
+    if (failed(gpuBack(*copy, *target)))
+      return failure();
+  }
+  return gpuBack(module, *gpus.back());
+}
+
+LogicalResult Driver::run() {
+  if (failed(readTarget()) || failed(selectEntry(module, options.entry)))
+    return failure();
+  if (options.keepSource && options.entry.empty() && !options.source.empty()) {
+    source = options.source;
+  } else if (options.keepSource) {
+    llvm::raw_string_ostream os(source);
+    module->print(os, OpPrintingFlags().enableDebugInfo(false));
+  }
+  if (failed(front()))
+    return failure();
+  if (!upTo(Stage::Tile))
+    return success();
+  if (failed(makeProgram()))
+    return failure();
+  return gpus.empty() ? cpuBack() : gpuBack();
+}
+
+LogicalResult heddle::compileModule(ModuleOp module,
+                                    const CompileOptions &options,
+                                    Program &program) {
+  return Driver(module, options, program).run();
 }
 
 LogicalResult heddle::emitLLVMText(ModuleOp module,
@@ -259,6 +430,67 @@ LogicalResult heddle::emitLLVMText(ModuleOp module,
   return success();
 }
 
+//===----------------------------------------------------------------------===//
+// Registration
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct StageOptions : PassPipelineOptions<StageOptions> {
+  Option<std::string> target{
+      *this, "target", llvm::cl::desc("cpu, or a GPU as sm_80"),
+      llvm::cl::init("cpu")};
+
+  /// The target's tiles; an unknown one stands for the CPU of this machine.
+  TileTarget tiles() const {
+    const GpuTarget *gpu = nullptr;
+    std::string error;
+    if (succeeded(GpuTarget::parse(target, gpu, error)))
+      return tileTarget(*gpu);
+    return tileTarget(native());
+  }
+  static CpuTarget native() {
+    CpuTarget cpu;
+    std::string error;
+    if (failed(CpuTarget::parse("native", cpu, error)))
+      (void)CpuTarget::parse("x86-64-v3", cpu, error);
+    return cpu;
+  }
+};
+} // namespace
+
+static void registerStages() {
+  PassPipelineRegistration<StageOptions>(
+      "heddle-stage-model", "contract M: check and simplify a model",
+      [](OpPassManager &pm, const StageOptions &options) {
+        addModelStage(pm, options.target == "cpu" ? "cpu" : "gpu");
+      });
+  PassPipelineRegistration<StageOptions>(
+      "heddle-stage-fuse", "graph ops to launches of kernels",
+      [](OpPassManager &pm, const StageOptions &options) {
+        addFuseStage(pm, options.tiles());
+      });
+  PassPipelineRegistration<>(
+      "heddle-stage-plan", "contract K: a place in memory for every value",
+      [](OpPassManager &pm) { addPlanStage(pm); });
+  PassPipelineRegistration<StageOptions>(
+      "heddle-stage-tile", "contract T: kernels as tile programs",
+      [](OpPassManager &pm, const StageOptions &options) {
+        addTileStage(pm, options.tiles());
+      });
+  PassPipelineRegistration<>(
+      "heddle-stage-cpu", "tile programs to vector loops",
+      [](OpPassManager &pm) { addCpuStage(pm, "native"); });
+  PassPipelineRegistration<>(
+      "heddle-stage-llvm", "vector loops to the LLVM dialect",
+      [](OpPassManager &pm) { addLlvmStage(pm, StageOptions::native()); });
+  PassPipelineRegistration<>(
+      "heddle-stage-gpu", "contract G: tile programs to kernels of a GPU",
+      [](OpPassManager &pm) { addGpuStage(pm); });
+  PassPipelineRegistration<>(
+      "heddle-stage-nvvm", "contract N: the LLVM and NVVM dialects",
+      [](OpPassManager &pm) { addNvvmStage(pm); });
+}
+
 void heddle::registerCompilerPasses() {
   registerHeddlePasses();
   heddle_gpu::registerHeddleGpuPasses();
@@ -266,29 +498,6 @@ void heddle::registerCompilerPasses() {
   registerHeddleGpuToNVVMPasses();
   registerHeddleNvvmToLLVMPasses();
   registerHeddleNvvmToEmulatorPasses();
-  auto native = [] {
-    CpuTarget target;
-    std::string error;
-    if (failed(CpuTarget::parse("native", target, error)))
-      (void)CpuTarget::parse("x86-64-v3", target, error);
-    return target;
-  };
-  PassPipelineRegistration<>(
-      "heddle-stage-model", "contract M: check and simplify a model",
-      [](OpPassManager &pm) { addModelStage(pm); });
-  PassPipelineRegistration<>(
-      "heddle-stage-fuse", "graph ops to launches of kernels",
-      [native](OpPassManager &pm) { addFuseStage(pm, native(), cpuThreads()); });
-  PassPipelineRegistration<>(
-      "heddle-stage-plan", "contract K: a place in memory for every value",
-      [](OpPassManager &pm) { addPlanStage(pm); });
-  PassPipelineRegistration<>(
-      "heddle-stage-tile", "contract T: kernels as tile programs",
-      [native](OpPassManager &pm) { addTileStage(pm, native(), cpuThreads()); });
-  PassPipelineRegistration<>(
-      "heddle-stage-cpu", "tile programs to vector loops",
-      [](OpPassManager &pm) { addCpuStage(pm, "native"); });
-  PassPipelineRegistration<>(
-      "heddle-stage-llvm", "vector loops to the LLVM dialect",
-      [native](OpPassManager &pm) { addLlvmStage(pm, native()); });
+  registerConvertKernelsToGpuPass();
+  registerStages();
 }

@@ -87,9 +87,9 @@ static inline uint32_t sectorOf(const Machine &m, const Buffer &b,
 void heddle::emulator::checkWritten(Thread &t, const Buffer &b,
                                     uint64_t address, uint32_t site,
                                     uint32_t bytes) {
-  if (b.initialised.empty())
+  if (!b.initialised)
     return;
-  const uint8_t *s = b.initialised.data() + (address - b.begin);
+  const uint8_t *s = b.initialised + (address - b.begin);
   if (std::find(s, s + bytes, 0) == s + bytes)
     return;
   t.machine->report(t, site, kInitcheck,
@@ -109,8 +109,8 @@ void heddle::emulator::readGlobal(Thread &t, const Buffer &b, uint64_t address,
 void heddle::emulator::writeGlobal(Thread &t, const Buffer &b, uint64_t address,
                                    uint32_t site, uint32_t bytes) {
   Machine &m = *t.machine;
-  if (!b.initialised.empty())
-    std::memset(b.initialised.data() + (address - b.begin), 1, bytes);
+  if (b.initialised)
+    std::memset(b.initialised + (address - b.begin), 1, bytes);
   if (!m.plan.has(kRacecheck))
     return;
   if (m.async.anyInFlight())
@@ -137,7 +137,7 @@ static inline uint64_t accessGlobal(Thread &t, uint64_t address, uint32_t site,
          bytes, sectorOf(m, *b, address));
   if (isWrite)
     writeGlobal(t, *b, address, site, bytes);
-  else if (b->written || !b->initialised.empty())
+  else if (b->written || b->initialised)
     readGlobal(t, *b, address, site, bytes);
   return address;
 }

@@ -171,8 +171,13 @@ static Status makePlan(const Table &table, const EmulatorLaunch &launch,
     out.begin = reinterpret_cast<uint64_t>(buffer.pointer);
     out.bytes = static_cast<uint64_t>(buffer.bytes);
     out.name = buffer.name;
-    if (!buffer.initialised && plan.has(kInitcheck))
-      out.initialised.assign(out.bytes, 0);
+    if (plan.has(kInitcheck)) {
+      out.initialised = buffer.written;
+      if (!buffer.written && !buffer.initialised) {
+        out.record.assign(out.bytes, 0);
+        out.initialised = out.record.data();
+      }
+    }
     plan.buffers.push_back(std::move(out));
   }
   std::sort(plan.buffers.begin(), plan.buffers.end(),

@@ -38,9 +38,10 @@ struct Buffer {
   uint64_t begin = 0, bytes = 0;
   std::string name;
   bool written = false; // by this kernel: racecheck follows it
-  /// One byte per byte, 0 until written; empty for initialised buffers. Blocks
+  /// One byte per byte, 0 until written; null for initialised buffers. Blocks
   /// on several host threads write distinct bytes of it.
-  mutable std::vector<uint8_t> initialised;
+  uint8_t *initialised = nullptr;
+  std::vector<uint8_t> record; // holds it where the caller does not
 };
 
 struct Plan {

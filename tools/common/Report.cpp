@@ -90,45 +90,92 @@ void printSignature(const char *title,
   }
 }
 
-Json reportImages(const Function &function) {
+std::optional<KernelOccupancy> occupancyIn(const OccupancyOf &occupancy,
+                                           const GpuImage &image,
+                                           const GpuKernel &kernel) {
+  if (!occupancy || image.kind == GpuImageKind::Emulator)
+    return std::nullopt;
+  return occupancy(image.target, kernel);
+}
+
+/// A figure that may be unknown.
+Json known(int64_t value) { return value < 0 ? Json() : Json(value); }
+
+Json reportImages(const Function &function, const OccupancyOf &occupancy) {
   Json list = Json::array();
   for (const GpuImage &image : function.images) {
     Json kernels = Json::array();
-    for (const GpuKernel &k : image.kernels)
-      kernels.push_back({{"symbol", k.symbol},
-                         {"grid", k.grid},
-                         {"block", k.block},
-                         {"shared_bytes", k.sharedBytes},
-                         {"registers", k.registers},
-                         {"spill_bytes", k.spillBytes},
-                         {"stack_bytes", k.stackBytes},
-                         {"static_shared_bytes", k.staticSharedBytes},
-                         {"tile", k.tile}});
+    for (const GpuKernel &k : image.kernels) {
+      Json kernel{{"symbol", k.symbol},
+                  {"grid", k.grid},
+                  {"block", k.block},
+                  {"shared_bytes", k.sharedBytes},
+                  {"registers", known(k.registers)},
+                  {"spill_bytes", known(k.spillBytes)},
+                  {"stack_bytes", known(k.stackBytes)},
+                  {"static_shared_bytes", known(k.staticSharedBytes)},
+                  {"tile", k.tile}};
+      if (auto o = occupancyIn(occupancy, image, k)) {
+        kernel["blocks_per_sm"] = o->blocksPerSM;
+        kernel["occupancy"] = o->fraction;
+        kernel["limited_by"] = o->limit;
+      }
+      kernels.push_back(std::move(kernel));
+    }
     list.push_back({{"target", image.target},
                     {"kind", gpuImageKindName(image.kind)},
-                    {"ptx_version", ptxVersionText(image.ptxVersion)},
+                    {"ptx_version", image.ptxVersion
+                                        ? Json(ptxVersionText(image.ptxVersion))
+                                        : Json()},
                     {"bytes", image.bytes.size()},
                     {"kernels", std::move(kernels)}});
   }
   return list;
 }
 
-std::string known(int64_t value) {
+std::string dims(const std::array<uint32_t, 3> &d) {
+  std::string text = std::to_string(d[0]);
+  if (d[1] != 1 || d[2] != 1)
+    text += "x" + std::to_string(d[1]) + "x" + std::to_string(d[2]);
+  return text;
+}
+
+std::string orUnknown(int64_t value) {
   return value < 0 ? "?" : std::to_string(value);
 }
 
-void printImages(const Function &function, std::ostream &os) {
+/// The sum of both, unknown where nothing but the dynamic part is known.
+int64_t sharedOf(const GpuKernel &k) {
+  return k.sharedBytes + std::max<int64_t>(k.staticSharedBytes, 0);
+}
+
+void printImages(const Function &function, const OccupancyOf &occupancy,
+                 std::ostream &os) {
   for (const GpuImage &image : function.images) {
     os << "  " << gpuImageKindName(image.kind) << " for " << image.target
-       << ", " << image.bytes.size() << " bytes\n";
+       << ", " << image.bytes.size() << " bytes";
+    if (image.ptxVersion)
+      os << ", PTX ISA " << ptxVersionText(image.ptxVersion);
+    size_t width = 4;
     for (const GpuKernel &k : image.kernels)
-      os << format(
-          "    %s: grid %ux%ux%u of %ux%ux%u threads, registers %s, "
-          "shared %" PRId64 " + %s, spills %s, stack %s  %s\n",
-          k.symbol.c_str(), k.grid[0], k.grid[1], k.grid[2], k.block[0],
-          k.block[1], k.block[2], known(k.registers).c_str(), k.sharedBytes,
-          known(k.staticSharedBytes).c_str(), known(k.spillBytes).c_str(),
-          known(k.stackBytes).c_str(), k.tile.c_str());
+      width = std::max(width, k.symbol.size());
+    int column = static_cast<int>(width);
+    os << format("\n    %-*s %8s %6s %10s %6s %6s %8s  %s\n", column, "name",
+                 "grid", "block", "registers", "spills", "stack", "shared",
+                 "occupancy");
+    for (const GpuKernel &k : image.kernels) {
+      os << format("    %-*s %8s %6s %10s %6s %6s %8" PRId64, column,
+                   k.symbol.c_str(), dims(k.grid).c_str(),
+                   dims(k.block).c_str(), orUnknown(k.registers).c_str(),
+                   orUnknown(k.spillBytes).c_str(),
+                   orUnknown(k.stackBytes).c_str(), sharedOf(k));
+      if (auto o = occupancyIn(occupancy, image, k))
+        os << format("  %.0f %%, %d blocks per SM, limited by %s",
+                     100 * o->fraction, o->blocksPerSM, o->limit.c_str());
+      else
+        os << "  ?";
+      os << "\n";
+    }
   }
 }
 
@@ -146,7 +193,8 @@ Status heddle::parseReportFormat(const std::string &value,
   return {};
 }
 
-Json heddle::reportFunction(const Function &function, int threads) {
+Json heddle::reportFunction(const Function &function, int threads,
+                            const OccupancyOf &occupancy) {
   CommandCounts counts(function);
   Json kernels = Json::array();
   int64_t flops = 0;
@@ -171,7 +219,7 @@ Json heddle::reportFunction(const Function &function, int threads) {
               {"results", reportSignature(function.results, false)},
               {"flops", flops},
               {"kernels", std::move(kernels)},
-              {"images", reportImages(function)},
+              {"images", reportImages(function, occupancy)},
               {"commands",
                {{"launch", counts.of(Command::Kind::Launch)},
                 {"copy", counts.of(Command::Kind::Copy)},
@@ -193,10 +241,11 @@ Json heddle::reportFunction(const Function &function, int threads) {
               {"constant_bytes", function.constants.size()}};
 }
 
-Json heddle::reportProgram(const Program &program, int threads) {
+Json heddle::reportProgram(const Program &program, int threads,
+                           const OccupancyOf &occupancy) {
   Json functions = Json::array();
   for (const Function &function : program.functions)
-    functions.push_back(reportFunction(function, threads));
+    functions.push_back(reportFunction(function, threads, occupancy));
   return Json{{"target", program.target},
               {"isa", program.isa},
               {"isa_features", program.isaFeatures},
@@ -205,7 +254,8 @@ Json heddle::reportProgram(const Program &program, int threads) {
 }
 
 void heddle::printFunctionReport(const Function &function, int threads,
-                                 std::ostream &os) {
+                                 std::ostream &os,
+                                 const OccupancyOf &occupancy) {
   CommandCounts counts(function);
   os << "function " << function.name << "\n";
   printSignature("arguments", function.arguments, os);
@@ -231,7 +281,7 @@ void heddle::printFunctionReport(const Function &function, int threads,
      << counts.of(Command::Kind::Fill) << " fill, "
      << counts.of(Command::Kind::Repeat) << " repeat\n";
 
-  printImages(function, os);
+  printImages(function, occupancy, os);
 
   const MemoryPlan &plan = function.plan;
   os << format("  memory in MiB with %d thread%s\n", threads,
@@ -248,11 +298,12 @@ void heddle::printFunctionReport(const Function &function, int threads,
 }
 
 void heddle::printProgramReport(const Program &program, int threads,
-                                std::ostream &os) {
+                                std::ostream &os,
+                                const OccupancyOf &occupancy) {
   os << "target " << program.target << ", " << program.isa << ", made by "
      << program.producer << "\n";
   for (const Function &function : program.functions) {
     os << "\n";
-    printFunctionReport(function, threads, os);
+    printFunctionReport(function, threads, os, occupancy);
   }
 }

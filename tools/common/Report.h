@@ -12,7 +12,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include <functional>
 #include <iosfwd>
+#include <optional>
 #include <string>
 
 namespace heddle {
@@ -27,17 +29,31 @@ Status parseReportFormat(const std::string &value, ReportFormat &format);
 /// Keys keep the order in which they are written.
 using Json = nlohmann::ordered_json;
 
+/// How many blocks of a GPU kernel share a multiprocessor.
+struct KernelOccupancy {
+  int blocksPerSM = 0;
+  double fraction = 0; // of the warps that fit at most
+  std::string limit;   // what there is too little of: "registers"
+};
+/// Of a kernel on a target. Only tools with the compiler know GPUs; without one,
+/// or where it knows nothing of a kernel, reports leave it out.
+using OccupancyOf = std::function<std::optional<KernelOccupancy>(
+    const std::string &target, const GpuKernel &kernel)>;
+
 /// Signature, kernels, command counts and the memory plan of one function.
 /// Figures that depend on the number of workers (temp, footprint) are for
 /// `threads` of them. Sizes with the suffix `_mb` are MiB, others are bytes.
-Json reportFunction(const Function &function, int threads);
+Json reportFunction(const Function &function, int threads,
+                    const OccupancyOf &occupancy = {});
 /// The whole program: target, instruction set, producer and every function.
-Json reportProgram(const Program &program, int threads);
+Json reportProgram(const Program &program, int threads,
+                   const OccupancyOf &occupancy = {});
 
 /// The same for people.
 void printFunctionReport(const Function &function, int threads,
-                         std::ostream &os);
-void printProgramReport(const Program &program, int threads, std::ostream &os);
+                         std::ostream &os, const OccupancyOf &occupancy = {});
+void printProgramReport(const Program &program, int threads, std::ostream &os,
+                        const OccupancyOf &occupancy = {});
 
 } // namespace heddle
 

@@ -3,6 +3,7 @@
 #include "Compile.h"
 #include "EmitGpu.h"
 
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
@@ -41,11 +42,21 @@ static Status writeOutput(const Options &options, const Program &program,
   return Status::error(failure + "; choose a writable place with -o");
 }
 
+static std::optional<KernelOccupancy> occupancyOf(const std::string &target,
+                                                  const GpuKernel &kernel) {
+  std::optional<Occupancy> o = kernelOccupancy(target, kernel);
+  if (!o)
+    return std::nullopt;
+  return KernelOccupancy{o->blocksPerSM, o->fraction,
+                         limitName(o->limit).str()};
+}
+
 static void printReport(const Options &options, const Program &program) {
   if (options.report == ReportFormat::Json)
-    std::cout << reportProgram(program, options.threads).dump(2) << "\n";
+    std::cout << reportProgram(program, options.threads, occupancyOf).dump(2)
+              << "\n";
   else if (options.report == ReportFormat::Text)
-    printProgramReport(program, options.threads, std::cout);
+    printProgramReport(program, options.threads, std::cout, occupancyOf);
   std::cout.flush();
 }
 
@@ -98,7 +109,8 @@ static bool compileModel(const Options &options, const std::string &input,
   if (!module)
     return false;
 
-  if (options.emit == Emit::Ptx || options.emit == Emit::Cubin)
+  bool gpuText = options.emit == Emit::Ptx || options.emit == Emit::Cubin;
+  if (gpuText && !module->getOps<gpu::GPUModuleOp>().empty())
     return succeeded(emitGpu(options, *module, text));
 
   CompileOptions compile = options.compile;
@@ -115,6 +127,10 @@ static bool compileModel(const Options &options, const std::string &input,
   if (failed(compileModule(*module, compile, one)) || !configured ||
       !render(options, *module, text))
     return false;
+  if (gpuText) {
+    OwningOpRef<ModuleOp> joined = joinGpuModules(*module);
+    return joined && succeeded(emitGpu(options, *joined, text));
+  }
   if (program.functions.empty()) {
     program = std::move(one);
     return true;

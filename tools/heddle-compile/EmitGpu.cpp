@@ -18,11 +18,12 @@ using namespace heddle::compile;
 using namespace mlir;
 
 /// Threads of a block as the kernel's launch bounds say, or 0.
-static int launchBound(gpu::GPUModuleOp module, llvm::StringRef symbol) {
-  auto f = module.lookupSymbol<LLVM::LLVMFuncOp>(symbol);
-  auto bounds = f ? f->getAttrOfType<DenseI32ArrayAttr>(
-                        NVVM::NVVMDialect::getMaxntidAttrName())
-                  : nullptr;
+static int launchBound(LLVM::LLVMFuncOp f) {
+  DenseI32ArrayAttr bounds;
+  for (StringRef name : {NVVM::NVVMDialect::getReqntidAttrName(),
+                         NVVM::NVVMDialect::getMaxntidAttrName()})
+    if (f && !bounds)
+      bounds = f->getAttrOfType<DenseI32ArrayAttr>(name);
   if (!bounds)
     return 0;
   ArrayRef<int32_t> sizes = bounds.asArrayRef();
@@ -37,9 +38,17 @@ static Json describe(const Options &options, gpu::GPUModuleOp module,
             {"spill_load_bytes", k.spillLoads},
             {"stack_bytes", k.stackBytes},
             {"static_shared_bytes", k.sharedBytes}};
-  if (int threads = launchBound(module, k.symbol)) {
+  auto f = module.lookupSymbol<LLVM::LLVMFuncOp>(k.symbol);
+  int64_t shared = k.sharedBytes;
+  if (auto dynamic = f ? f->getAttrOfType<IntegerAttr>(kGpuSharedBytes)
+                       : IntegerAttr()) {
+    json["shared_bytes"] = dynamic.getInt();
+    shared += dynamic.getInt();
+  }
+  if (int threads = launchBound(f)) {
     Occupancy occupancy = computeOccupancy(
-        *options.gpu, {threads, static_cast<int>(k.registers), k.sharedBytes});
+        *options.gpus.front(),
+        {threads, static_cast<int>(k.registers), shared});
     json["threads"] = threads;
     json["blocks_per_sm"] = occupancy.blocksPerSM;
     json["occupancy"] = occupancy.fraction;
@@ -48,20 +57,20 @@ static Json describe(const Options &options, gpu::GPUModuleOp module,
   return json;
 }
 
-/// What the kernels take; occupancy is without dynamic shared memory.
+/// What the kernels take. Dynamic shared memory is known of the compiler's own.
 static void report(const Options &options, gpu::GPUModuleOp module,
                    const std::vector<PtxasKernel> &kernels) {
   Json list = Json::array();
   for (const PtxasKernel &k : kernels)
     list.push_back(describe(options, module, k));
   if (options.report == ReportFormat::Json) {
-    std::cout << Json{{"target", options.gpu->name.str()},
+    std::cout << Json{{"target", options.gpus.front()->name.str()},
                       {"kernels", std::move(list)}}
                      .dump(2)
               << "\n";
     return;
   }
-  std::cout << "target " << options.gpu->name.str() << "\n";
+  std::cout << "target " << options.gpus.front()->name.str() << "\n";
   for (const Json &k : list) {
     std::cout << "kernel " << k["name"].get<std::string>() << ": "
               << k["registers"] << " registers, " << k["spill_store_bytes"]
@@ -69,6 +78,8 @@ static void report(const Options &options, gpu::GPUModuleOp module,
               << " bytes of spill stores and loads, " << k["stack_bytes"]
               << " bytes of stack, " << k["static_shared_bytes"]
               << " bytes of static shared memory";
+    if (k.contains("shared_bytes"))
+      std::cout << ", " << k["shared_bytes"] << " of dynamic";
     if (k.contains("threads"))
       std::cout << "; blocks of " << k["threads"] << " threads, "
                 << k["blocks_per_sm"] << " per SM, "
@@ -88,17 +99,18 @@ LogicalResult heddle::compile::emitGpu(const Options &options, ModuleOp module,
            << modules.size() << "; pass the module after the GPU stages";
   gpu::GPUModuleOp gpuModule = modules.front();
   bool cubin = options.emit == Emit::Cubin;
-  PtxOptions ptx = options.ptx;
+  const PtxOptions &ptx = options.compile.gpu.ptx;
+  const GpuTarget &target = *options.gpus.front();
   Ptxas ptxas;
   uint32_t version = 0;
   std::string error;
   // All that is about versions is said before any work.
-  if (failed(resolvePtxVersion(*options.gpu, ptx, version, error)) ||
-      (cubin && (failed(Ptxas::find(options.ptxas, ptxas, error)) ||
+  if (failed(resolvePtxVersion(target, ptx, version, error)) ||
+      (cubin && (failed(Ptxas::find(options.compile.gpu.ptxas, ptxas, error)) ||
                  failed(ptxas.checkPtxVersion(version, error)))))
     return gpuModule.emitError(error);
   std::string text;
-  if (failed(emitPtx(gpuModule, *options.gpu, ptx, text)))
+  if (failed(emitPtx(gpuModule, target, ptx, text)))
     return failure();
   if (!cubin) {
     bytes = std::move(text);
@@ -106,7 +118,7 @@ LogicalResult heddle::compile::emitGpu(const Options &options, ModuleOp module,
   }
   std::vector<uint8_t> code;
   std::vector<PtxasKernel> kernels;
-  if (failed(ptxas.assemble(text, *options.gpu, ptx.lineInfo, code, kernels,
+  if (failed(ptxas.assemble(text, target, ptx.lineInfo, code, kernels,
                             error)))
     return gpuModule.emitError(error);
   bytes.assign(code.begin(), code.end());

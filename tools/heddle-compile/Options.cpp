@@ -38,9 +38,9 @@ struct Flags {
   cl::alias outputAlias{"output", cl::desc("same as -o"), cl::aliasopt(output),
                         cl::cat(category)};
   cl::opt<std::string> target{"target",
-                              cl::desc("cpu (default); a GPU for --emit=ptx "
-                                       "and --emit=cubin: sm_80, sm_86, sm_89, "
-                                       "sm_90 or sm_90a"),
+                              cl::desc("cpu (default), or GPUs joined by "
+                                       "commas: sm_80, sm_86, sm_89, sm_90, "
+                                       "sm_90a"),
                               cl::init("cpu"), cl::value_desc("name"),
                               cl::cat(category)};
   cl::opt<std::string> cpu{
@@ -48,13 +48,14 @@ struct Flags {
       cl::init("native"), cl::value_desc("name"), cl::cat(category)};
   cl::opt<std::string> emit{
       "emit",
-      cl::desc("what to write: bundle (default), mlir, llvm, asm; of a module "
-               "that holds a gpu.module of llvm and nvvm ops: ptx or cubin"),
+      cl::desc("what to write: bundle (default), mlir; for a CPU llvm, asm; "
+               "for a GPU ptx, cubin, also of a module that holds a gpu.module "
+               "of llvm and nvvm ops"),
       cl::value_desc("kind"), cl::cat(category)};
   cl::opt<std::string> compileTo{
       "compile-to",
-      cl::desc("stop after a stage and write MLIR: model, fuse, plan, tile, "
-               "cpu or llvm"),
+      cl::desc("stop after a stage and write MLIR: model, fuse, plan, tile; "
+               "for a CPU cpu, llvm; for a GPU gpu, nvvm"),
       cl::value_desc("stage"), cl::cat(category)};
   cl::opt<std::string> entry{
       "entry", cl::desc("function to compile; default: all public ones"),
@@ -87,9 +88,13 @@ struct Flags {
       cl::value_desc("file"), cl::cat(category)};
   cl::opt<std::string> ptxas{
       "ptxas",
-      cl::desc("the assembler for --emit=cubin; default: on PATH or in "
+      cl::desc("the assembler for cubins and reports; default: on PATH or in "
                "CUDA_HOME, CUDA_PATH or /usr/local/cuda"),
       cl::value_desc("file"), cl::cat(category)};
+  cl::opt<bool> cubin{"cubin",
+                      cl::desc("put machine code of each GPU beside the PTX; "
+                               "needs ptxas"),
+                      cl::cat(category)};
   cl::opt<bool> listTargets{"list-targets", cl::desc("list the targets"),
                             cl::cat(category)};
 };
@@ -101,7 +106,7 @@ void releaseNames() {
   for (llvm::StringRef name :
        {"o", "output", "target", "cpu", "emit", "compile-to", "entry", "report",
         "threads", "verify-each", "list-targets", "ptx-version", "line-info",
-        "libdevice", "ptxas"})
+        "libdevice", "ptxas", "cubin"})
     if (cl::Option *option = registered.lookup(name))
       taken.push_back(option);
   for (cl::Option *option : taken)
@@ -171,13 +176,16 @@ static Status expectedOneOf(llvm::StringRef name, llvm::StringRef choices,
 /// Decides what is written and how far compilation goes.
 static Status readEmit(Options &options) {
   const Flags &own = flags();
+  bool gpu = !options.gpus.empty();
   if (!own.compileTo.empty()) {
     std::optional<Stage> stage = parseStage(own.compileTo);
     if (!stage)
-      return expectedOneOf("compile-to",
-                           "model, fuse, plan, tile, cpu, llvm or object",
-                           own.compileTo);
+      return expectedOneOf("compile-to", stageNames(gpu), own.compileTo);
     options.compile.compileTo = *stage;
+    if (stageNames(gpu).find(own.compileTo) == std::string::npos)
+      return expectedOneOf("compile-to",
+                           stageNames(gpu) + " with --target=" + own.target,
+                           own.compileTo);
   }
   bool partial = options.compile.compileTo != Stage::Object;
 
@@ -195,18 +203,28 @@ static Status readEmit(Options &options) {
                          own.emit);
   options.emit = *kind;
   bool gpuCode = options.emit == Emit::Ptx || options.emit == Emit::Cubin;
-  if (gpuCode && !options.gpu)
+  if (gpuCode && !gpu)
     return expectedOneOf(
         "target", GpuTarget::names() + " with --emit=" + own.emit, own.target);
-  if (options.gpu && !gpuCode)
-    return Status::error(
-        "expected --emit=ptx or --emit=cubin with --target=" + own.target +
-        ", got '" + (own.emit.empty() ? "bundle" : own.emit.getValue()) + "'");
+  if (gpu && (options.emit == Emit::Llvm || options.emit == Emit::Asm))
+    return Status::error("expected --emit=bundle, mlir, ptx or cubin with "
+                         "--target=" +
+                         own.target + ", got '" + own.emit + "'");
+  if (options.gpus.size() > 1 && options.emit != Emit::Bundle)
+    return Status::error("expected one target with --emit=" +
+                         (own.emit.empty() ? "mlir" : own.emit.getValue()) +
+                         ", got '" + own.target +
+                         "'; a bundle alone holds several");
+  if (own.cubin && (!gpu || options.emit != Emit::Bundle))
+    return Status::error("expected a bundle for GPUs with --cubin, got --target=" +
+                         own.target + "; --emit=cubin writes one alone");
   if (gpuCode && partial)
     return Status::error("expected no --compile-to with --emit=" + own.emit +
                          ", got '" + own.compileTo + "'");
-  if (gpuCode)
+  if (gpuCode) {
+    options.compile.compileTo = Stage::Nvvm;
     return {};
+  }
   if (options.emit == Emit::Bundle) {
     if (partial)
       return Status::error("expected --compile-to=object with --emit=bundle, "
@@ -220,7 +238,7 @@ static Status readEmit(Options &options) {
                          ", got '" + own.compileTo +
                          "'; drop --compile-to or use --emit=mlir");
   if (!partial) // text is of the last stage that has any
-    options.compile.compileTo = Stage::Llvm;
+    options.compile.compileTo = gpu ? Stage::Nvvm : Stage::Llvm;
   return {};
 }
 
@@ -238,15 +256,16 @@ static Status readPtxVersion(llvm::StringRef text, uint32_t &version) {
 static Status readGpuOptions(Options &options) {
   const Flags &own = flags();
   std::string error;
-  if (own.target != "cpu" &&
-      failed(GpuTarget::parse(own.target, options.gpu, error)))
-    return expectedOneOf("target", "cpu, " + GpuTarget::names(), own.target);
-  options.ptx.lineInfo = own.lineInfo;
-  options.ptx.libdevice = own.libdevice;
-  options.ptxas = own.ptxas;
+  if (failed(parseTargets(own.target, options.gpus, error)))
+    return Status::error(error);
+  GpuImageOptions &gpu = options.compile.gpu;
+  gpu.ptx.lineInfo = own.lineInfo;
+  gpu.ptx.libdevice = own.libdevice;
+  gpu.ptxas = own.ptxas;
+  gpu.makeCubin = own.cubin;
   if (own.ptxVersion.empty())
     return {};
-  return readPtxVersion(own.ptxVersion, options.ptx.ptxVersion);
+  return readPtxVersion(own.ptxVersion, gpu.ptx.ptxVersion);
 }
 
 static Status readOptions(Options &options) {

@@ -24,9 +24,7 @@ struct Options {
   int threads = 1; // workers that the memory figures of the report are for
   bool listTargets = false;
   CompileOptions compile;
-  const GpuTarget *gpu = nullptr; // of Emit::Ptx and Emit::Cubin
-  PtxOptions ptx;
-  std::string ptxas; // path; empty: the one that is installed
+  llvm::SmallVector<const GpuTarget *> gpus; // none: a CPU; one for GPU text
 };
 
 /// Registers the options of MLIR's pass manager, printer and context beside our

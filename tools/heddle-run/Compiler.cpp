@@ -133,15 +133,36 @@ bool heddle::run::hasCompiler() { return true; }
 
 Status heddle::run::compileModel(const std::string &text,
                                  const std::string &name,
-                                 const std::string &entry, Program &program) {
+                                 const CompileRequest &request,
+                                 Program &program) {
   Model model(text, name);
   CompileOptions options;
-  options.entry = entry;
+  options.entry = request.entry;
+  options.target = request.target;
+  options.gpu.makePtx = !request.emulator;
+  options.gpu.makeEmulator = request.emulator;
   if (!model.get() ||
       failed(heddle::compileModule(model.get(), options, program)))
     return model.error("expected a model that compiles, '" + name +
                        "' does not");
   return {};
+}
+
+std::string heddle::run::targetOfArchitecture(int sm) {
+  std::string name;
+  for (const GpuTarget &target : GpuTarget::all())
+    if (target.sm <= sm && !target.specific)
+      name = target.name.str();
+  return name;
+}
+
+std::optional<KernelOccupancy>
+heddle::run::occupancyOf(const std::string &target, const GpuKernel &kernel) {
+  std::optional<Occupancy> o = kernelOccupancy(target, kernel);
+  if (!o)
+    return std::nullopt;
+  return KernelOccupancy{o->blocksPerSM, o->fraction,
+                         limitName(o->limit).str()};
 }
 
 Status heddle::run::importModel(const std::string &text,

@@ -9,7 +9,7 @@
 #ifndef HEDDLE_TOOLS_HEDDLE_RUN_COMPILER_H
 #define HEDDLE_TOOLS_HEDDLE_RUN_COMPILER_H
 
-#include "heddle/Runtime/Program.h"
+#include "common/Report.h"
 
 #include <string>
 #include <vector>
@@ -30,11 +30,25 @@ struct ReferenceValues {
 /// Whether this build has the compiler and the reference device.
 bool hasCompiler();
 
-/// Compiles a model in MLIR text or bytecode for this CPU. `name` is what its
-/// diagnostics call the file; `entry` may be empty (every public function). The
-/// status holds the diagnostics, source lines included.
+/// What a model is compiled for.
+struct CompileRequest {
+  std::string entry;          // empty: every public function
+  std::string target = "cpu"; // this CPU, or a GPU as sm_80
+  bool emulator = false;      // for the emulator of that GPU
+};
+
+/// Compiles a model in MLIR text or bytecode. `name` is what its diagnostics
+/// call the file. The status holds the diagnostics, source lines included.
 Status compileModel(const std::string &text, const std::string &name,
-                    const std::string &entry, Program &program);
+                    const CompileRequest &request, Program &program);
+
+/// The newest target whose code runs on a GPU of architecture `sm` (86 is
+/// compute capability 8.6); empty where there is none.
+std::string targetOfArchitecture(int sm);
+
+/// Occupancy of a kernel by the limits of its target; nothing where unknown.
+std::optional<KernelOccupancy> occupancyOf(const std::string &target,
+                                           const GpuKernel &kernel);
 
 /// Reads signatures only: a program without kernels whose functions carry their
 /// source, for the reference device.

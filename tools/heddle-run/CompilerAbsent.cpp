@@ -13,9 +13,16 @@ static Status absent(const std::string &wanted, const std::string &instead) {
 bool heddle::run::hasCompiler() { return false; }
 
 Status heddle::run::compileModel(const std::string &, const std::string &name,
-                                 const std::string &, Program &) {
+                                 const CompileRequest &, Program &) {
   return absent("the model graph '" + name + "'",
                 "compile it with heddle-compile and run the bundle");
+}
+
+std::string heddle::run::targetOfArchitecture(int) { return ""; }
+
+std::optional<KernelOccupancy> heddle::run::occupancyOf(const std::string &,
+                                                        const GpuKernel &) {
+  return std::nullopt;
 }
 
 Status heddle::run::importModel(const std::string &, const std::string &name,

@@ -4,6 +4,7 @@
 
 #include "heddle/Runtime/CpuDevice.h"
 #include "heddle/Runtime/CudaDevice.h"
+#include "heddle/Runtime/EmulatorDevice.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -36,6 +37,27 @@ static Status readBytes(const std::string &path, std::string &bytes) {
                        "; expected MODEL.heddle or MODEL.mlir");
 }
 
+/// The GPU that a graph is compiled for.
+static Status chooseTarget(const Options &options, CompileRequest &request) {
+  request.emulator = options.device == DeviceKind::Emulator;
+  request.target = options.target;
+  if (!request.target.empty())
+    return {};
+  std::vector<CudaDeviceInfo> devices;
+  if (Status s = listCudaDevices(devices); !s.ok())
+    return s;
+  size_t ordinal = static_cast<size_t>(options.deviceOrdinal);
+  if (ordinal >= devices.size())
+    return Status::error("expected a CUDA device from 0 to " +
+                         std::to_string(devices.size()) + ", exclusive, got " +
+                         std::to_string(ordinal));
+  request.target = targetOfArchitecture(devices[ordinal].sm);
+  if (request.target.empty())
+    return Status::error("expected a device of sm_80 or newer, got " +
+                         describeCudaDevice(devices[ordinal]));
+  return {};
+}
+
 Status heddle::run::loadModel(const Options &options, Program &program) {
   std::string bytes;
   if (Status s = readBytes(options.model, bytes); !s.ok())
@@ -53,7 +75,12 @@ Status heddle::run::loadModel(const Options &options, Program &program) {
   std::string name = options.model == "-" ? "<stdin>" : options.model;
   if (options.device == DeviceKind::Reference)
     return importModel(bytes, name, program);
-  return compileModel(bytes, name, options.function, program);
+  CompileRequest request;
+  request.entry = options.function;
+  if (options.device != DeviceKind::Cpu)
+    if (Status s = chooseTarget(options, request); !s.ok())
+      return s;
+  return compileModel(bytes, name, request, program);
 }
 
 double Timing::quantile(double q) const {
@@ -93,6 +120,47 @@ static Status repeat(const Options &options, Timing &timing, Once once) {
   return {};
 }
 
+namespace {
+/// Host memory of a run: copies of donated arguments, which are overwritten,
+/// and results full of NaN.
+class HostBuffers {
+public:
+  HostBuffers(const Function &function, std::vector<HostTensor> &arguments,
+              std::vector<HostTensor> &results)
+      : function(function), results(results), donated(arguments.size()) {
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      if (function.arguments[i].donated)
+        donated[i] = arguments[i];
+      args.push_back(function.arguments[i].donated ? donated[i].bytes.data()
+                                                   : arguments[i].bytes.data());
+    }
+    for (const NamedTensorType &result : function.results) {
+      results.emplace_back(result.type);
+      // 0xff is NaN in every floating-point type.
+      std::fill(results.back().bytes.begin(), results.back().bytes.end(), 0xff);
+    }
+    for (size_t i = 0; i < results.size(); ++i)
+      outs.push_back(function.results[i].alias >= 0
+                         ? args[function.results[i].alias]
+                         : results[i].bytes.data());
+  }
+
+  /// Results that live in donated arguments get their values.
+  void finish() {
+    for (size_t i = 0; i < results.size(); ++i)
+      if (function.results[i].alias >= 0)
+        results[i].bytes = donated[function.results[i].alias].bytes;
+  }
+
+  std::vector<void *> args, outs;
+
+private:
+  const Function &function;
+  std::vector<HostTensor> &results;
+  std::vector<HostTensor> donated;
+};
+} // namespace
+
 static Status executeCpu(const Options &options, const Program &program,
                          const Function &function,
                          std::vector<HostTensor> &arguments,
@@ -105,31 +173,42 @@ static Status executeCpu(const Options &options, const Program &program,
   if (Status s = CpuExecutable::load(function, program, cpu, executable);
       !s.ok())
     return s;
-  // A donated argument is overwritten: it gets a copy, which is also the place
-  // of the result that takes its memory.
-  std::vector<HostTensor> donated(arguments.size());
-  std::vector<void *> argumentPointers, resultPointers;
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    if (function.arguments[i].donated)
-      donated[i] = arguments[i];
-    argumentPointers.push_back(function.arguments[i].donated
-                                   ? donated[i].bytes.data()
-                                   : arguments[i].bytes.data());
-  }
-  for (const NamedTensorType &result : function.results) {
-    results.emplace_back(result.type);
-    // 0xff is NaN in every floating-point type.
-    std::fill(results.back().bytes.begin(), results.back().bytes.end(), 0xff);
-    resultPointers.push_back(result.alias >= 0 ? argumentPointers[result.alias]
-                                               : results.back().bytes.data());
-  }
+  HostBuffers buffers(function, arguments, results);
   Status status = repeat(options, timing, [&] {
-    return executable->run(argumentPointers.data(), resultPointers.data());
+    return executable->run(buffers.args.data(), buffers.outs.data());
   });
-  for (size_t i = 0; status.ok() && i < results.size(); ++i)
-    if (function.results[i].alias >= 0)
-      results[i].bytes = donated[function.results[i].alias].bytes;
+  if (status.ok())
+    buffers.finish();
   return status;
+}
+
+static Status executeEmulator(const Options &options, const Program &program,
+                              const Function &function,
+                              std::vector<HostTensor> &arguments,
+                              std::vector<HostTensor> &results,
+                              Execution &execution) {
+  EmulatorDeviceOptions emulator;
+  emulator.sanitizers = options.sanitizers;
+  emulator.seed = options.seed;
+  emulator.threads = options.threads;
+  emulator.target = options.target;
+  std::unique_ptr<EmulatorExecutable> executable;
+  if (Status s =
+          EmulatorExecutable::load(function, program, emulator, executable);
+      !s.ok())
+    return s;
+  HostBuffers buffers(function, arguments, results);
+  Status status = repeat(options, execution.timing, [&] {
+    return executable->run(buffers.args.data(), buffers.outs.data());
+  });
+  if (!status.ok())
+    return status;
+  buffers.finish();
+  execution.emulator = {executable->target(),
+                        options.sanitizers,
+                        {options.seed},
+                        executable->reports()};
+  return {};
 }
 
 static Status executeCuda(const Options &options, const Program &program,
@@ -191,7 +270,12 @@ static Status executeReference(const Options &options, const Function &function,
 Status heddle::run::execute(const Options &options, const Program &program,
                             const Function &function,
                             std::vector<HostTensor> &arguments,
-                            std::vector<HostTensor> &results, Timing &timing) {
+                            std::vector<HostTensor> &results,
+                            Execution &execution) {
+  Timing &timing = execution.timing;
+  if (options.device == DeviceKind::Emulator)
+    return executeEmulator(options, program, function, arguments, results,
+                           execution);
   if (options.device == DeviceKind::Reference)
     return executeReference(options, function, arguments, results, timing);
   if (options.device == DeviceKind::Cuda)

@@ -6,6 +6,8 @@
 #include "Compiler.h"
 #include "Options.h"
 
+#include "common/EmulatorReport.h"
+
 namespace heddle::run {
 
 /// Milliseconds of the timed runs; empty without --repeats.
@@ -16,6 +18,12 @@ struct Timing {
   std::string str() const;
 };
 
+/// What is told of a function's runs beside its results.
+struct Execution {
+  Timing timing;
+  EmulatorRuns emulator;
+};
+
 /// Reads the model and, where it is a graph, compiles it for the device of
 /// `options` (the reference device takes it as it is).
 Status loadModel(const Options &options, Program &program);
@@ -24,7 +32,7 @@ Status loadModel(const Options &options, Program &program);
 /// once. Results are poisoned with NaN before the run that they are taken from.
 Status execute(const Options &options, const Program &program,
                const Function &function, std::vector<HostTensor> &arguments,
-               std::vector<HostTensor> &results, Timing &timing);
+               std::vector<HostTensor> &results, Execution &execution);
 
 } // namespace heddle::run
 

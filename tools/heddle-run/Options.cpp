@@ -2,10 +2,13 @@
 
 #include "Options.h"
 
+#include "heddle/Runtime/Emulator.h"
+
 #include <CLI/CLI.hpp>
 
 #include <charconv>
 #include <cmath>
+#include <map>
 
 using namespace heddle;
 using namespace heddle::run;
@@ -14,7 +17,7 @@ namespace {
 
 /// The options as CLI11 fills them.
 struct RawOptions {
-  std::string device = "cpu", check, report, referenceMode = "exact";
+  std::string device = "cpu", check, report, referenceMode = "exact", sanitize;
   std::vector<std::string> inputs, outputs, expected;
   double rtol = 0, atol = 0;
 };
@@ -64,12 +67,15 @@ Status parsePath(const std::string &option, const std::string &text,
   return {};
 }
 
-/// "cpu", "reference", "cuda" or "cuda:1".
+/// "cpu", "emulator", "reference", "cuda" or "cuda:1".
 Status parseDevice(const std::string &text, Options &options) {
-  if (text == "cpu" || text == "reference" || text == "cuda") {
-    options.device = text == "cpu"    ? DeviceKind::Cpu
-                     : text == "cuda" ? DeviceKind::Cuda
-                                      : DeviceKind::Reference;
+  static const std::map<std::string, DeviceKind> names = {
+      {"cpu", DeviceKind::Cpu},
+      {"cuda", DeviceKind::Cuda},
+      {"emulator", DeviceKind::Emulator},
+      {"reference", DeviceKind::Reference}};
+  if (auto it = names.find(text); it != names.end()) {
+    options.device = it->second;
     return {};
   }
   const std::string cuda = "cuda:";
@@ -81,7 +87,28 @@ Status parseDevice(const std::string &text, Options &options) {
     if (error == std::errc() && end == last && options.deviceOrdinal >= 0)
       return {};
   }
-  return expectedOneOf("--device", "cpu, cuda, cuda:N or reference", text);
+  return expectedOneOf("--device", "cpu, cuda, cuda:N, emulator or reference", text);
+}
+
+/// What only devices with GPU code take.
+Status readEmulatorOptions(const RawOptions &raw, Options &options) {
+  bool emulator = options.device == DeviceKind::Emulator;
+  auto wanted = [&](const char *device, const char *option) {
+    return Status::error("expected --device=" + std::string(device) +
+                         " with " + option + ", got '" + raw.device + "'");
+  };
+  if (!options.target.empty() && !emulator &&
+      options.device != DeviceKind::Cuda)
+    return wanted("emulator or cuda", "--target");
+  if (!raw.sanitize.empty() && !emulator)
+    return wanted("emulator", "--sanitize");
+  if (options.seed && !emulator)
+    return wanted("emulator", "--seed");
+  if (options.target.empty() && emulator)
+    options.target = "sm_80";
+  Status s = parseSanitizers(raw.sanitize.empty() ? "all" : raw.sanitize,
+                             options.sanitizers);
+  return s.ok() ? s : Status::error("--sanitize: " + s.message);
 }
 
 Status checkTolerance(const std::string &option,
@@ -102,6 +129,8 @@ Status finish(const RawOptions &raw, Options &options) {
   if (options.checkLaunches && options.device != DeviceKind::Cuda)
     return Status::error("expected --device=cuda with --check-launches, got '" +
                          raw.device + "'");
+  if (Status s = readEmulatorOptions(raw, options); !s.ok())
+    return s;
   if (raw.referenceMode != "exact" && raw.referenceMode != "declared")
     return expectedOneOf("--reference-mode", "exact or declared",
                          raw.referenceMode);
@@ -157,7 +186,15 @@ Status heddle::run::parseCommandLine(int argc, char **argv, Options &options,
   app.add_option("model", options.model,
                  "MODEL.heddle or MODEL.mlir; - is standard input");
   app.add_option("--device", raw.device,
-                 "cpu (default), cuda, cuda:N or reference");
+                 "cpu (default), cuda, cuda:N, emulator or reference");
+  app.add_option("--target", options.target,
+                 "GPU that a graph is compiled for, as sm_80; default: that of "
+                 "the CUDA device, sm_80 on the emulator");
+  app.add_option("--sanitize", raw.sanitize,
+                 "checks of the emulator: all (default), none, or of memcheck, "
+                 "racecheck, initcheck, synccheck, joined by commas");
+  app.add_option("--seed", options.seed,
+                 "order of warps and lanes on the emulator (0: natural)");
   app.add_option("--function", options.function,
                  "function to run, where there are several");
   auto repeated = [&](const char *name, std::vector<std::string> &values,
@@ -189,8 +226,8 @@ Status heddle::run::parseCommandLine(int argc, char **argv, Options &options,
                  "workers; 0 (default): all cores")
       ->envname("HEDDLE_THREADS");
   app.add_flag("--report{text}", raw.report,
-               "also print signature, kernels and memory plan: text or json "
-               "(JSON only on standard output)");
+               "also print signature, kernels, memory plan and, on the emulator, "
+               "counters: text or json (JSON only on standard output)");
   app.add_flag("--check-launches", options.checkLaunches,
                "on a CUDA device, wait after every command, so that a failure "
                "names its kernel");

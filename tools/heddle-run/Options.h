@@ -19,7 +19,7 @@ struct InputSpec {
   uint64_t seed = 0;
 };
 
-enum class DeviceKind { Cpu, Cuda, Reference };
+enum class DeviceKind { Cpu, Cuda, Emulator, Reference };
 
 /// A checked command line.
 struct Options {
@@ -27,6 +27,11 @@ struct Options {
   DeviceKind device = DeviceKind::Cpu;
   int deviceOrdinal = 0;      // of a CUDA device
   bool checkLaunches = false; // on a CUDA device: wait after every command
+  /// What a graph is compiled for on a CUDA device or the emulator; empty: the
+  /// device's own, sm_80 on the emulator.
+  std::string target;
+  uint32_t sanitizers = 0; // of the emulator
+  uint64_t seed = 0;       // of the emulator's order of warps
   std::string function; // empty: the only one
   std::vector<InputSpec> inputs;
   std::vector<std::string> outputs;  // .npy paths, in the order of results

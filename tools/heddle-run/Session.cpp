@@ -165,10 +165,14 @@ int workers(const Options &options) {
 
 void printText(const Options &options, const Function &function,
                const std::vector<HostTensor> &results,
-               const std::vector<Check> &checks, const Timing &timing,
+               const std::vector<Check> &checks, const Execution &execution,
                std::ostream &os) {
+  const Timing &timing = execution.timing;
+  bool emulated = !execution.emulator.target.empty();
   if (options.report == ReportFormat::Text)
-    printFunctionReport(function, workers(options), os);
+    printFunctionReport(function, workers(options), os, occupancyOf);
+  if (options.report == ReportFormat::Text && emulated)
+    printEmulatorReport(execution.emulator, os);
   for (size_t i = 0; i < results.size(); ++i) {
     os << resultTitle(function, i) << "\n  " << summarize(results[i]).str()
        << "\n";
@@ -182,6 +186,8 @@ void printText(const Options &options, const Function &function,
 
 /// "cpu", "AMD EPYC ..." and the like.
 std::pair<std::string, std::string> deviceNames(const Options &options) {
+  if (options.device == DeviceKind::Emulator)
+    return {"emulator", options.target + " on " + cpuName()};
   if (options.device != DeviceKind::Cuda)
     return {options.device == DeviceKind::Cpu ? "cpu" : "reference", cpuName()};
   std::vector<CudaDeviceInfo> devices;
@@ -193,12 +199,13 @@ std::pair<std::string, std::string> deviceNames(const Options &options) {
 
 void printJson(const Options &options, const Function &function,
                const std::vector<HostTensor> &results,
-               const std::vector<Check> &checks, const Timing &timing) {
+               const std::vector<Check> &checks, const Execution &execution) {
+  const Timing &timing = execution.timing;
   auto [device, deviceName] = deviceNames(options);
   Json json{{"device", device},
             {"device_name", deviceName},
             {"threads", workers(options)},
-            {"function", reportFunction(function, workers(options))},
+            {"function", reportFunction(function, workers(options), occupancyOf)},
             {"results", Json::array()},
             {"checks", Json::array()}};
   for (size_t i = 0; i < results.size(); ++i)
@@ -206,6 +213,8 @@ void printJson(const Options &options, const Function &function,
         toJson(summarize(results[i]), function.results[i]));
   for (const Check &check : checks)
     json["checks"].push_back(toJson(check));
+  if (!execution.emulator.target.empty())
+    json["emulator"] = reportEmulator(execution.emulator);
   if (!timing.samples.empty()) {
     json["median_ms"] = timing.quantile(0.5);
     json["q1_ms"] = timing.quantile(0.25);
@@ -231,9 +240,9 @@ Status heddle::run::runSession(const Options &options, bool &matched) {
     return s;
   if (Status s = readExpected(options, *function, expected); !s.ok())
     return s;
-  Timing timing;
+  Execution execution;
   if (Status s =
-          execute(options, program, *function, arguments, results, timing);
+          execute(options, program, *function, arguments, results, execution);
       !s.ok())
     return s;
   for (size_t i = 0; i < options.outputs.size(); ++i)
@@ -258,9 +267,9 @@ Status heddle::run::runSession(const Options &options, bool &matched) {
   for (const std::string &path : options.outputs)
     toStdout |= path != "-";
   if (options.report == ReportFormat::Json)
-    printJson(options, *function, results, checks, timing);
+    printJson(options, *function, results, checks, execution);
   else
-    printText(options, *function, results, checks, timing,
+    printText(options, *function, results, checks, execution,
               toStdout ? std::cout : std::cerr);
   for (const Check &check : checks)
     matched &= check.passed;
@@ -275,6 +284,9 @@ void heddle::run::printDevices(std::ostream &os) {
   for (const CudaDeviceInfo &device : devices)
     os << "cuda:" << device.ordinal << "     " << describeCudaDevice(device)
        << "\n";
+  os << "emulator   GPU kernels on the CPU, checked and counted"
+     << (hasCompiler() ? ": --target=sm_80 or the like\n"
+                       : "; its code is made by builds with the compiler\n");
   if (hasCompiler())
     os << "reference  naive loops in f64 on the CPU; what results are judged "
           "by\n";

@@ -4,6 +4,7 @@
 #define HEDDLE_PIPELINES_PIPELINES_H
 
 #include "heddle/Runtime/Program.h"
+#include "heddle/Target/GpuImages.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/PassManager.h"
@@ -13,25 +14,36 @@
 
 namespace heddle {
 
-/// The named stages, in order. `--compile-to` stops after one.
-enum class Stage { Model, Fuse, Plan, Tile, Cpu, Llvm, Object };
+/// The named stages, in order. `--compile-to` stops after one. Between Tile and
+/// Object a CPU has Cpu and Llvm, a GPU has Gpu and Nvvm.
+enum class Stage { Model, Fuse, Plan, Tile, Cpu, Llvm, Gpu, Nvvm, Object };
 
-/// "model", "fuse", "plan", "tile", "cpu", "llvm", "object".
+/// "model", "fuse", "plan", "tile", "cpu", "llvm", "gpu", "nvvm", "object".
 llvm::StringRef stageName(Stage stage);
 std::optional<Stage> parseStage(llvm::StringRef name);
+/// "model, fuse, plan, tile, cpu, llvm or object", or those of GPUs.
+std::string stageNames(bool gpu);
 
 /// Options of one compilation.
 struct CompileOptions {
-  std::string target = "cpu";
+  std::string target = "cpu"; // or "sm_80,sm_90": an image for each
   std::string cpu = "native"; // native | x86-64-v3 | x86-64-v4
   std::string entry;          // empty: every public function
   Stage compileTo = Stage::Object;
   bool keepSource = true;     // store contract M in the bundle
   std::string source;         // the module's text, where the caller has it
   bool verifyEach = false;    // check the IR after every pass
+  GpuImageOptions gpu;        // of GPU targets
   /// Called on the pass manager before it runs (printing, timing, reproducers).
   std::function<void(mlir::PassManager &)> configure;
 };
+
+/// Reads "cpu" (no targets) or GPU targets joined by commas. On failure `error`
+/// says what was expected.
+llvm::LogicalResult
+parseTargets(llvm::StringRef text,
+             llvm::SmallVectorImpl<const GpuTarget *> &targets,
+             std::string &error);
 
 /// Registers every dialect, extension and translation that the compiler needs.
 void registerCompilerDialects(mlir::DialectRegistry &registry);
@@ -39,7 +51,9 @@ void registerCompilerDialects(mlir::DialectRegistry &registry);
 void registerCompilerPasses();
 
 /// Compiles `module` (contract M) in place up to `options.compileTo`; with
-/// Stage::Object fills `program`. Errors are emitted as diagnostics.
+/// Stage::Object fills `program`. For several GPU targets the stages from Tile
+/// on run once for each, on copies but for the last. Kernels that have no GPU
+/// code are listed in one error. Errors are emitted as diagnostics.
 llvm::LogicalResult compileModule(mlir::ModuleOp module,
                                   const CompileOptions &options,
                                   Program &program);

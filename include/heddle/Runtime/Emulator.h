@@ -42,6 +42,10 @@ struct EmulatorBuffer {
   int64_t bytes = 0;
   std::string name;
   bool initialised = true; // false: reading before writing is a finding
+  /// One byte per byte of the buffer, not 0 where it has been written: a record
+  /// that the caller keeps from launch to launch. Takes the place of
+  /// `initialised`; null: there is none.
+  uint8_t *written = nullptr;
 };
 
 struct EmulatorArgument {

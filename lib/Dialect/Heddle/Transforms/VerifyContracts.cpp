@@ -51,11 +51,11 @@ static std::string opProblem(Operation *op, StringRef target) {
           "ops";
     return text;
   }
-  if (target == "cpu" &&
+  if (!target.empty() &&
       isa<SelectiveScanOp, SsdOp, LinearScanOp, ValueAndGradOp, GatherOp,
           ScatterAddOp, RandomBitsOp>(op)) {
     os << "'" << op->getName()
-       << "' has no cpu kernel yet; run it with --device=reference";
+       << "' has no " << target << " kernel yet; run it with --device=reference";
     return text;
   }
   for (Type t : op->getResultTypes())

@@ -79,7 +79,7 @@ def VerifyModelPass : Pass<"heddle-verify-model", "::mlir::ModuleOp"> {
   let summary = "checks contract M and lists everything that breaks it";
   let options = [
     Option<"target", "target", "std::string", "\"\"",
-           "also refuse what this target cannot run yet (cpu)">
+           "also refuse what this target cannot run yet (cpu, gpu)">
   ];
 }
 

@@ -1,0 +1,361 @@
+//===- EmulatorExecutable.cpp - runs a command list on the emulator -------===//
+//
+// Speed is that of the kernels' fibres, so commands are walked as they are. A
+// record per space says which of its bytes have been written: kernels, copies
+// and fills keep it, initcheck reads it.
+//
+//===----------------------------------------------------------------------===//
+
+#include "heddle/Runtime/EmulatorDevice.h"
+
+#include "../core/BundleFormat.h"
+#include "../core/Memory.h"
+#include "LaunchBuffers.h"
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+
+using namespace heddle;
+using namespace heddle::emulator;
+
+/// All bits set: a NaN in every float type, -1 in every integer type.
+static constexpr uint8_t kPoison = 0xff;
+/// What wide accesses of a GPU need.
+static constexpr uintptr_t kAlignment = 16;
+
+namespace {
+/// An argument, a result, the arena or the constants.
+struct Area {
+  uint8_t *base = nullptr;
+  std::vector<uint8_t> written; // empty: all of it holds values
+  std::string name;
+};
+} // namespace
+
+struct EmulatorExecutable::Impl {
+  Function function;
+  EmulatorDeviceOptions options;
+  const GpuImage *image = nullptr;
+  std::unique_ptr<EmulatorModule> module;
+  MappedMemory arena, constants;
+  std::vector<Area> areas; // arguments, results, arena, constants
+  std::vector<EmulatorKernelReport> reports;
+  int64_t iterations[bundle::kMaxRepeatDepth] = {};
+  mutable std::mutex running;
+
+  Status load(const Program &program);
+  Status chooseImage();
+  Status allocate();
+  Status bind(void *const *args, void *const *results);
+  void poison();
+  Status run(const std::vector<Command> &commands, unsigned depth);
+  Status launch(const Command &c);
+  void copy(const Command &c);
+  void fill(const Command &c);
+  PlacedBuffer place(const BufferRef &b);
+};
+
+//===----------------------------------------------------------------------===//
+// Loading
+//===----------------------------------------------------------------------===//
+
+Status EmulatorExecutable::Impl::chooseImage() {
+  std::string have;
+  int found = 0;
+  for (const GpuImage &i : function.images) {
+    have += (have.empty() ? "" : ", ") +
+            std::string(gpuImageKindName(i.kind)) + " for " + i.target;
+    if (i.kind != GpuImageKind::Emulator ||
+        (!options.target.empty() && options.target != i.target))
+      continue;
+    image = &i;
+    ++found;
+  }
+  if (found == 1 || (function.kernels.empty() && found == 0))
+    return {};
+  return Status::error(
+      "expected one emulator image" +
+      (options.target.empty() ? "" : " for " + options.target) +
+      " of function '" + function.name + "', found " +
+      (have.empty() ? "no image" : have) +
+      "; pass the model itself (MODEL.mlir), which is compiled for the "
+      "emulator");
+}
+
+Status EmulatorExecutable::Impl::allocate() {
+  int64_t arenaBytes = function.plan.arenaBytes;
+  int64_t constantBytes = static_cast<int64_t>(function.constants.size());
+  int64_t total = 2 * arenaBytes + constantBytes; // records take as much
+  for (const NamedTensorType &r : function.results)
+    total += r.type.byteSize();
+  if (Status s = checkMemory(total, "function '" + function.name +
+                                        "' on the emulator");
+      !s)
+    return Status::error(s.message + "; use a smaller batch");
+  if (Status s = arena.allocate(arenaBytes); !s)
+    return s;
+  if (Status s = constants.allocate(constantBytes); !s)
+    return s;
+  if (constantBytes)
+    std::memcpy(constants.data(), function.constants.data(), constantBytes);
+
+  auto named = [&](const char *what, size_t i, const NamedTensorType &value) {
+    Area &a = areas.emplace_back();
+    a.name = std::string(what) + " " + std::to_string(i);
+    if (!value.name.empty())
+      a.name += " '" + value.name + "'";
+    return &a;
+  };
+  for (size_t i = 0; i < function.arguments.size(); ++i)
+    named("argument", i, function.arguments[i]);
+  for (size_t i = 0; i < function.results.size(); ++i)
+    if (Area *a = named("result", i, function.results[i]);
+        function.results[i].alias < 0)
+      a->written.resize(function.results[i].type.byteSize());
+  Area &a = areas.emplace_back();
+  a.base = arena.data();
+  a.written.resize(arenaBytes);
+  a.name = "arena";
+  Area &c = areas.emplace_back();
+  c.base = constants.data();
+  c.name = "constants";
+  return {};
+}
+
+Status EmulatorExecutable::Impl::load(const Program &program) {
+  if (program.target != "cuda")
+    return Status::error("the bundle is compiled for target '" +
+                         program.target +
+                         "', this device is 'emulator'; recompile with "
+                         "--target=sm_80 or the like");
+  if (Status s = verifyFunction(function); !s)
+    return s;
+  if (Status s = chooseImage(); !s)
+    return s;
+  if (image)
+    if (Status s = EmulatorModule::load(image->bytes.data(),
+                                        image->bytes.size(), module);
+        !s)
+      return s;
+  if (Status s = allocate(); !s)
+    return s;
+  // Both live on in their loaded form.
+  function.constants = {};
+  for (GpuImage &i : function.images)
+    i.bytes = {};
+  return {};
+}
+
+//===----------------------------------------------------------------------===//
+// Running
+//===----------------------------------------------------------------------===//
+
+/// What is wrong with the pointer of an argument or result, or success.
+static Status checkPointer(const Area &area, const NamedTensorType &value,
+                           const void *pointer, bool used) {
+  if (!used || value.type.byteSize() == 0)
+    return {};
+  if (!pointer)
+    return Status::error("expected a pointer to " + value.type.str() + " for " +
+                         area.name + ", got null");
+  if (reinterpret_cast<uintptr_t>(pointer) % kAlignment)
+    return Status::error("expected " + area.name +
+                         " to be aligned to 16 bytes, as memory of a GPU is; "
+                         "pass an aligned buffer");
+  return {};
+}
+
+Status EmulatorExecutable::Impl::bind(void *const *args,
+                                      void *const *results) {
+  size_t numArgs = function.arguments.size();
+  for (size_t i = 0; i < numArgs; ++i) {
+    const NamedTensorType &a = function.arguments[i];
+    areas[i].base = args ? static_cast<uint8_t *>(args[i]) : nullptr;
+    if (Status s = checkPointer(areas[i], a, areas[i].base, a.used); !s)
+      return s;
+  }
+  for (size_t i = 0; i < function.results.size(); ++i) {
+    const NamedTensorType &r = function.results[i];
+    Area &area = areas[numArgs + i];
+    area.base = results ? static_cast<uint8_t *>(results[i]) : nullptr;
+    if (Status s = checkPointer(area, r, area.base, true); !s)
+      return s;
+    if (r.alias >= 0 && area.base != areas[r.alias].base)
+      return Status::error(
+          "result " + std::to_string(i) + " lives in the donated argument " +
+          std::to_string(r.alias) + "; pass the same pointer for both");
+  }
+  return {};
+}
+
+void EmulatorExecutable::Impl::poison() {
+  for (Area &a : areas) {
+    if (a.written.empty())
+      continue;
+    std::fill(a.written.begin(), a.written.end(), 0);
+    std::memset(a.base, kPoison, a.written.size());
+  }
+}
+
+PlacedBuffer EmulatorExecutable::Impl::place(const BufferRef &b) {
+  size_t index = b.index;
+  if (b.space != Space::Argument)
+    index += function.arguments.size();
+  if (b.space == Space::Arena || b.space == Space::Constants)
+    index = areas.size() - (b.space == Space::Arena ? 2 : 1);
+  int64_t offset = b.offset;
+  for (size_t i = 0; i < b.strides.size(); ++i)
+    offset += b.strides[i] * iterations[i];
+  Area &area = areas[index];
+  PlacedBuffer p;
+  p.pointer = area.base + offset;
+  p.bytes = b.size;
+  p.written = area.written.empty() ? nullptr : area.written.data() + offset;
+  p.name = area.name;
+  if (b.space == Space::Arena || b.space == Space::Constants || offset)
+    p.name += "[" + std::to_string(offset) + ".." +
+              std::to_string(offset + b.size) + ")";
+  return p;
+}
+
+Status EmulatorExecutable::Impl::launch(const Command &c) {
+  const GpuKernel &k = image->kernels[c.kernel];
+  EmulatorKernelReport &report = reports[c.kernel];
+  EmulatorLaunch launch;
+  launch.kernel = k.symbol;
+  launch.grid = {k.grid[0], k.grid[1], k.grid[2]};
+  launch.block = {k.block[0], k.block[1], k.block[2]};
+  launch.dynamicSharedBytes = k.sharedBytes;
+  launch.options.sanitizers = options.sanitizers;
+  launch.options.seed = options.seed;
+  launch.options.threads = options.threads;
+
+  std::vector<PlacedBuffer> placed;
+  // The tables are read by address: none of them may move.
+  std::vector<std::vector<uint64_t>> tables(c.args.size());
+  for (size_t i = 0; i < c.args.size(); ++i) {
+    const LaunchArg &arg = c.args[i];
+    if (arg.kind == LaunchArg::Kind::Scalar) {
+      launch.args.push_back(EmulatorArgument::i64(arg.scalar));
+      continue;
+    }
+    for (const BufferRef &b : arg.buffers) {
+      placed.push_back(place(b));
+      tables[i].push_back(reinterpret_cast<uint64_t>(placed.back().pointer));
+    }
+    if (arg.kind == LaunchArg::Kind::Buffer) {
+      launch.args.push_back(EmulatorArgument::pointer(placed.back().pointer));
+      continue;
+    }
+    PlacedBuffer table;
+    table.pointer = reinterpret_cast<uint8_t *>(tables[i].data());
+    table.bytes = static_cast<int64_t>(8 * tables[i].size());
+    table.name = "pointer table " + std::to_string(i);
+    launch.args.push_back(EmulatorArgument::pointer(table.pointer));
+    placed.push_back(std::move(table));
+  }
+  ++report.launches;
+  if (launch.grid.count() == 0)
+    return {};
+  launch.buffers = disjointBuffers(std::move(placed));
+
+  LaunchReport one;
+  Status status = module->launch(launch, one);
+  report.sum.counters.add(one.counters);
+  report.sum.findings.insert(report.sum.findings.end(), one.findings.begin(),
+                             one.findings.end());
+  report.sum.findingsLeftOut += one.findingsLeftOut;
+  if (!status || one.findings.empty())
+    return status;
+  size_t more = one.findings.size() - 1 + one.findingsLeftOut;
+  return Status::error(
+      one.findings.front().text() +
+      (more ? " (and " + std::to_string(more) + " more)" : ""));
+}
+
+void EmulatorExecutable::Impl::copy(const Command &c) {
+  PlacedBuffer source = place(c.source), dest = place(c.dest);
+  std::memmove(dest.pointer, source.pointer, dest.bytes);
+  if (dest.written && source.written)
+    std::memmove(dest.written, source.written, dest.bytes);
+  else if (dest.written)
+    std::memset(dest.written, 1, dest.bytes);
+}
+
+void EmulatorExecutable::Impl::fill(const Command &c) {
+  PlacedBuffer dest = place(c.dest);
+  for (int64_t i = 0; i < dest.bytes; i += c.patternSize)
+    std::memcpy(dest.pointer + i, &c.pattern, c.patternSize);
+  if (dest.written)
+    std::memset(dest.written, 1, dest.bytes);
+}
+
+Status EmulatorExecutable::Impl::run(const std::vector<Command> &commands,
+                                     unsigned depth) {
+  for (const Command &c : commands) {
+    switch (c.kind) {
+    case Command::Kind::Launch:
+      if (Status s = launch(c); !s)
+        return s;
+      break;
+    case Command::Kind::Copy:
+      copy(c);
+      break;
+    case Command::Kind::Fill:
+      fill(c);
+      break;
+    case Command::Kind::Repeat:
+      for (int64_t i = 0; i < c.count; ++i) {
+        iterations[depth] = i;
+        if (Status s = run(c.body, depth + 1); !s)
+          return s;
+      }
+      break;
+    }
+  }
+  return {};
+}
+
+EmulatorExecutable::EmulatorExecutable() : impl(new Impl) {}
+EmulatorExecutable::~EmulatorExecutable() = default;
+
+Status EmulatorExecutable::load(const Function &function,
+                                const Program &program,
+                                const EmulatorDeviceOptions &options,
+                                std::unique_ptr<EmulatorExecutable> &out) {
+  std::unique_ptr<EmulatorExecutable> executable(new EmulatorExecutable);
+  executable->impl->function = function;
+  executable->impl->options = options;
+  if (Status s = executable->impl->load(program); !s)
+    return s;
+  out = std::move(executable);
+  return {};
+}
+
+Status EmulatorExecutable::run(void *const *args, void *const *results) {
+  std::lock_guard<std::mutex> lock(impl->running);
+  if (Status s = impl->bind(args, results); !s)
+    return s;
+  impl->poison();
+  impl->reports.clear();
+  for (const KernelInfo &k : impl->function.kernels)
+    impl->reports.push_back({k.name, 0, {}});
+  return impl->run(impl->function.commands, 0);
+}
+
+void EmulatorExecutable::setSeed(uint64_t seed) {
+  std::lock_guard<std::mutex> lock(impl->running);
+  impl->options.seed = seed;
+}
+
+std::vector<EmulatorKernelReport> EmulatorExecutable::reports() const {
+  std::lock_guard<std::mutex> lock(impl->running);
+  return impl->reports;
+}
+
+const std::string &EmulatorExecutable::target() const {
+  static const std::string none;
+  return impl->image ? impl->image->target : none;
+}
+const Function &EmulatorExecutable::function() const { return impl->function; }
