@@ -134,6 +134,7 @@ static void addFuseStage(OpPassManager &pm, const TileTarget &target) {
   FuseKernelsPassOptions options;
   options.lanes = target.lanes;
   options.threads = target.threads;
+  options.matrixUnits = target.matrixUnits;
   pm.addNestedPass<func::FuncOp>(createConvertElementwiseToLinalgPass());
   pm.addPass(createFuseKernelsPass(options));
 }

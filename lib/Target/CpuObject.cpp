@@ -48,8 +48,8 @@ createMachine(const CpuTarget &target, std::string &error) {
 /// and hoist what is invariant. A third of the time of LLVM's default at the
 /// same speed of the kernels (2026-11-30).
 constexpr llvm::StringLiteral kPipeline =
-    "function(early-cse,simplifycfg,instcombine,loop-simplify,lcssa,"
-    "loop-mssa(loop-rotate,licm),early-cse,instcombine,simplifycfg)";
+    "function(early-cse,simplifycfg,instcombine<no-verify-fixpoint>,loop-simplify,lcssa,"
+    "loop-mssa(loop-rotate,licm),early-cse,instcombine<no-verify-fixpoint>,simplifycfg)";
 
 static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
   llvm::LoopAnalysisManager lam;

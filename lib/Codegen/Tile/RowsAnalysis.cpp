@@ -221,6 +221,34 @@ static int64_t evenTile(int64_t extent, int64_t most, int64_t unit) {
   return llvm::alignTo(llvm::divideCeil(extent, pieces), unit);
 }
 
+/// Tiles of a thread block: sides are powers of two where the extent allows, an
+/// accumulator has up to 64 elements to each of 128 threads.
+static void chooseBlockShape(RowsShape &shape, linalg::GenericOp main,
+                             bool reductions, int64_t rows, int64_t cols) {
+  auto upTo = [](int64_t extent, int64_t most) {
+    int64_t tile = 1;
+    while (tile < extent && tile < most)
+      tile *= 2;
+    return tile;
+  };
+  if (main) {
+    RowsContraction c = *matchRowsContraction(main);
+    int64_t depth = main.getStaticLoopRanges()[c.k];
+    shape.rowTile = std::max<int64_t>(16, upTo(rows, 64));
+    shape.colTile = std::max<int64_t>(16, upTo(cols, 64));
+    shape.depthTile = std::max<int64_t>(16, upTo(depth, 64));
+    shape.hiddenTile = shape.depthTile;
+  } else if (reductions) {
+    shape.rowTile = upTo(rows, std::max<int64_t>(1, 4096 / std::max<int64_t>(1, cols)));
+    shape.colTile = cols;
+  } else if (shape.col < 0) {
+    shape.rowTile = upTo(rows, 1024);
+  } else {
+    shape.colTile = upTo(cols, 256);
+    shape.rowTile = upTo(rows, 2048 / shape.colTile);
+  }
+}
+
 std::optional<RowsShape> heddle::chooseRowsShape(Value root,
                                                  const TileTarget &target) {
   auto type = dyn_cast<RankedTensorType>(root.getType());
@@ -248,11 +276,16 @@ std::optional<RowsShape> heddle::chooseRowsShape(Value root,
         if (row != col)
           candidates.push_back({row, col});
   } else {
-    int64_t col = -1;
+    int64_t other = -1;
     for (int64_t d = 0; d + 1 < rank; ++d)
-      if (col < 0 || type.getDimSize(d) >= type.getDimSize(col))
-        col = d;
-    candidates.push_back({rank - 1, col});
+      if (other < 0 || type.getDimSize(d) >= type.getDimSize(other))
+        other = d;
+    // What lies side by side in memory: the lanes of a vector are rows, those of
+    // a warp columns.
+    if (target.matrixUnits && other >= 0)
+      candidates.push_back({other, rank - 1});
+    else
+      candidates.push_back({rank - 1, other});
   }
   RowsShape shape;
   bool found = false;
@@ -275,6 +308,10 @@ std::optional<RowsShape> heddle::chooseRowsShape(Value root,
   int64_t rows = type.getDimSize(shape.row);
   int64_t cols = shape.col >= 0 ? type.getDimSize(shape.col) : 1;
   int64_t points = type.getNumElements() / std::max<int64_t>(1, rows * cols);
+  if (target.matrixUnits) {
+    chooseBlockShape(shape, main, reductions, rows, cols);
+    return shape;
+  }
   int64_t lanes = target.lanes;
   auto rowTileUpTo = [&](int64_t most) {
     most = std::max(lanes, most / lanes * lanes);

@@ -285,16 +285,23 @@ Value RowsBuilder::contraction(linalg::GenericOp op, const Dims &dims) {
         });
   };
 
+  auto elementOf = [](Value v) {
+    return cast<RankedTensorType>(v.getType()).getElementType();
+  };
   int64_t block = depth;
   if (hasContraction(left))
     block = std::min<int64_t>(depth, shape.hiddenTile);
+  else if (target.matrixUnits)
+    block = shape.depthTile;
   else if (depth > 512) // row statistics of the left operand are made ahead
     block = shape.depthTile;
 
-  auto step = [&](Value offset, int64_t size, Value acc) -> Value {
+  // With `ragged` the tile reaches over the end of the depth.
+  auto step = [&](Value offset, int64_t size, Value acc,
+                  bool ragged = false) -> Value {
     SmallVector<Dim> inner(loops);
     inner[c.k] = Dim::tile(offset, size, depth, 1);
-    inner[c.k].range.aligned = true;
+    inner[c.k].range.aligned = !ragged;
     Value a = get(left, project(leftMap, inner));
     // The right operand's axes in memory order become its tile axes.
     SmallVector<Dim> rightLoops(inner);
@@ -313,15 +320,43 @@ Value RowsBuilder::contraction(linalg::GenericOp op, const Dims &dims) {
       }
     }
     Value r = get(right, project(rightMap, rightLoops));
-    return t.contract(convert(a, accType), convert(r, accType), acc, transposed);
+    // A prologue may have turned the zeros of the padding into anything.
+    if (ragged && !bufferOf(left)) {
+      auto type = cast<RankedTensorType>(a.getType());
+      a = t.elementwise(
+          {a}, {{0, 1}}, type.getShape(), type.getElementType(),
+          [&](OpBuilder &nb, ValueRange args) -> Value {
+            Value k = linalg::IndexOp::create(nb, loc, 1);
+            Value left = t.index(depth);
+            if (offset)
+              left = arith::SubIOp::create(nb, loc, left, offset);
+            Value inside = arith::CmpIOp::create(
+                nb, loc, arith::CmpIPredicate::slt, k, left);
+            Value zero = arith::ConstantOp::create(
+                nb, loc, nb.getZeroAttr(type.getElementType()));
+            return arith::SelectOp::create(nb, loc, inside, args[0], zero);
+          });
+    }
+    Type operandType = elementOf(a);
+    // The matrix unit takes 16 bits as they are, and both of one type.
+    if (!target.matrixUnits || operandType != elementOf(r) ||
+        operandType.getIntOrFloatBitWidth() != 16)
+      operandType = accType;
+    return t.contract(convert(a, operandType), convert(r, operandType), acc,
+                      transposed);
   };
 
   Value init = op.getDpsInits()[0];
   std::optional<double> fill = constantFill(init);
   Value acc = fill ? t.fill(tileShape(dims), accType, *fill)
                    : convert(get(init, dims), accType);
-  if (block == depth)
-    return convert(step({}, depth, acc), resultType);
+  // Matrix units multiply 16 steps of the depth at a time.
+  auto whole = [&](int64_t size) {
+    return target.matrixUnits ? llvm::alignTo(size, 16) : size;
+  };
+  if (block >= depth)
+    return convert(step({}, whole(depth), acc, whole(depth) != depth),
+                   resultType);
   {
     Dims leftDims = project(leftMap, loops);
     SmallVector<bool> unknown;
@@ -345,11 +380,10 @@ Value RowsBuilder::contraction(linalg::GenericOp op, const Dims &dims) {
     scf::YieldOp::create(b, loc, next);
   }
   made.truncate(scope);
-  // What is left of the depth is a block of its own size: padding would be
-  // wrong, because an operand's prologue may turn its zeros into infinity.
+  // What is left of the depth is a block of its own size.
   Value sum = loop.getResult(0);
   if (rest)
-    sum = step(t.index(trips * block), rest, sum);
+    sum = step(t.index(trips * block), whole(rest), sum, whole(rest) != rest);
   return convert(sum, resultType);
 }
 

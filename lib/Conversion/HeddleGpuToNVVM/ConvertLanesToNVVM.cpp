@@ -1,5 +1,6 @@
 //===- ConvertLanesToNVVM.cpp - one thread's code to contract N -----------===//
 
+#include "heddle/Codegen/CPU/VectorMath.h"
 #include "heddle/Conversion/HeddleGpuToNVVM/HeddleGpuToNVVM.h"
 #include "heddle/Dialect/HeddleNvvm/IR/HeddleNvvm.h"
 
@@ -18,6 +19,7 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Dialect/Vector/Transforms/LoweringPatterns.h"
 #include "mlir/Transforms/DialectConversion.h"
@@ -37,7 +39,8 @@ template <typename OpTy, typename InstructionOp>
 struct ApproximatePattern : OpRewritePattern<OpTy> {
   ApproximatePattern(MLIRContext *context, double before = 1.0,
                      double after = 1.0)
-      : OpRewritePattern<OpTy>(context), before(before), after(after) {}
+      : OpRewritePattern<OpTy>(context, PatternBenefit(2)), before(before),
+        after(after) {}
 
   LogicalResult matchAndRewrite(OpTy op,
                                 PatternRewriter &rewriter) const override {
@@ -71,6 +74,28 @@ struct ApproximatePattern : OpRewritePattern<OpTy> {
   }
 
   double before, after;
+};
+
+/// The expansions of the CPU's vectors, which have a stated error bound.
+template <typename OpTy, Value (*Emit)(OpBuilder &, Location, Value)>
+struct VectorMathPattern : OpRewritePattern<OpTy> {
+  VectorMathPattern(MLIRContext *context)
+      : OpRewritePattern<OpTy>(context, PatternBenefit(2)) {}
+  LogicalResult matchAndRewrite(OpTy op,
+                                PatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    Value v = op.getOperand();
+    if (!getElementTypeOrSelf(v.getType()).isF32())
+      return rewriter.notifyMatchFailure(op, "needs f32");
+    if (isa<VectorType>(v.getType())) {
+      rewriter.replaceOp(op, Emit(rewriter, loc, v));
+      return success();
+    }
+    auto one = VectorType::get({1}, v.getType());
+    v = Emit(rewriter, loc, vector::BroadcastOp::create(rewriter, loc, one, v));
+    rewriter.replaceOpWithNewOp<vector::ExtractOp>(op, v, 0);
+    return success();
+  }
 };
 
 template <typename OpTy, typename SregX, typename SregY, typename SregZ>
@@ -116,6 +141,9 @@ struct ConvertLanesToNVVM
                ThreadIndexPattern<gpu::ThreadIdOp, NVVM::ThreadIdXOp,
                                   NVVM::ThreadIdYOp, NVVM::ThreadIdZOp>>(
         context);
+    device.add<VectorMathPattern<math::TanhOp, heddle::emitTanh>,
+               VectorMathPattern<math::ErfOp, heddle::emitErf>>(context);
+    populateMathPolynomialApproximationPatterns(device);
     arith::populateCeilFloorDivExpandOpsPatterns(device);
     if (failed(applyPatternsGreedily(getOperation(), std::move(device))))
       return signalPassFailure();
@@ -123,8 +151,25 @@ struct ConvertLanesToNVVM
              getOperation().getOps<gpu::GPUFuncOp>()))
       if (failed(lowerKernel(kernel)))
         return signalPassFailure();
-    if (failed(convert()))
+    if (failed(convert()) || failed(refuseLibraryCalls()))
       signalPassFailure();
+  }
+
+  /// LLVM would stop the process at an intrinsic that is a function of libm
+  /// elsewhere.
+  LogicalResult refuseLibraryCalls() {
+    WalkResult result = getOperation().walk([](Operation *op) {
+      if (!isa<LLVM::TanhOp, LLVM::TanOp, LLVM::SinhOp, LLVM::CoshOp,
+               LLVM::ASinOp, LLVM::ACosOp, LLVM::ATanOp, LLVM::ATan2Op,
+               LLVM::ExpOp, LLVM::Exp2Op, LLVM::Exp10Op, LLVM::LogOp,
+               LLVM::Log2Op, LLVM::Log10Op, LLVM::PowOp, LLVM::PowIOp,
+               LLVM::SinOp, LLVM::CosOp, LLVM::FRemOp>(op))
+        return WalkResult::advance();
+      op->emitOpError("has no code on the GPU for ")
+          << op->getResultTypes().front() << "; use --target=cpu";
+      return WalkResult::interrupt();
+    });
+    return failure(result.wasInterrupted());
   }
 
   /// A kernel is a function of pointers in the LLVM dialect.

@@ -224,8 +224,10 @@ void Fuser::decide() {
         continue;
       bool identity = generic.getMatchingIndexingMap(&operand) == outMap;
       bool mlp = false;
-      if (contraction && operand.getOperandNumber() == 0 && inner == 1 &&
-          hasOneUser(v)) {
+      // On matrix units the hidden tile and both accumulators of a perceptron
+      // are more than the registers hold.
+      if (!target.matrixUnits && contraction &&
+          operand.getOperandNumber() == 0 && inner == 1 && hasOneUser(v)) {
         RowsContraction rc = *matchRowsContraction(generic);
         mlp = generic.getStaticLoopRanges()[rc.n] <= kMaxMlpColumns;
       }
@@ -516,6 +518,7 @@ struct FuseKernels : heddle::impl::FuseKernelsPassBase<FuseKernels> {
     TileTarget target;
     target.lanes = lanes;
     target.threads = threads;
+    target.matrixUnits = matrixUnits;
     SmallVector<func::FuncOp> entries;
     for (auto f : getOperation().getOps<func::FuncOp>())
       if (!f.isExternal() && !f->hasAttr(kKernelFamily))

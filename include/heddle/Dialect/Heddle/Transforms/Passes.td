@@ -48,7 +48,9 @@ def FuseKernelsPass : Pass<"heddle-fuse-kernels", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"lanes", "lanes", "int64_t", "32", "rows of a panel on the target">,
-    Option<"threads", "threads", "int64_t", "2", "workers that a grid should feed">
+    Option<"threads", "threads", "int64_t", "2", "workers that a grid should feed">,
+    Option<"matrixUnits", "matrix-units", "bool", "false",
+           "products take 16-bit operands as they are in memory">
   ];
   let dependentDialects = [
     "::mlir::func::FuncDialect", "::mlir::arith::ArithDialect",
