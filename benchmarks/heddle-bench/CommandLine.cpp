@@ -2,7 +2,9 @@
 
 #include "CommandLine.h"
 
+#include "heddle/Pipelines/Pipelines.h"
 #include "heddle/Runtime/CpuDevice.h"
+#include "heddle/Runtime/Emulator.h"
 
 #include <CLI/CLI.hpp>
 
@@ -31,9 +33,39 @@ Row CommandLine::config() const {
           {"seed", run.seed},
           {"check", check},
           {"cpu", run.cpu},
+          {"target", run.target},
+          {"seeds", run.emulator ? run.seeds : 1},
           {"plan_only", run.planOnly},
           {"append", append},
           {"tag", tag}};
+}
+
+/// What devices and targets ask of each other; fills what follows from them.
+static Status finishDevice(CommandLine &options, const std::string &sanitize,
+                           const std::string &report) {
+  RunOptions &run = options.run;
+  run.emulator = options.device == "emulator";
+  if (run.target.empty())
+    run.target = run.emulator ? "sm_80" : "cpu";
+  llvm::SmallVector<const GpuTarget *> gpus;
+  std::string error;
+  if (failed(parseTargets(run.target, gpus, error)))
+    return Status::error(error);
+  run.reportKernels = !report.empty();
+  if (run.reportKernels && (!run.planOnly || gpus.empty()))
+    return Status::error("expected --plan-only and --target=sm_80 or the like "
+                         "with --report=kernels");
+  if (run.emulator && gpus.size() != 1)
+    return Status::error("expected one GPU target with --device=emulator, got '" +
+                         run.target + "'");
+  if (!run.emulator && !gpus.empty() && !run.planOnly)
+    return Status::error("expected --device=emulator or --plan-only with "
+                         "--target=" +
+                         run.target + ", got --device=" + options.device);
+  if (!run.emulator && !sanitize.empty())
+    return Status::error("expected --device=emulator with --sanitize, got '" +
+                         options.device + "'");
+  return parseSanitizers(sanitize.empty() ? "all" : sanitize, run.sanitizers);
 }
 
 /// An option that takes one value each time it is given.
@@ -53,8 +85,25 @@ int parseCommandLine(int argc, char **argv, CommandLine &options) {
   app.add_option("--suite", options.selection.suites,
                  "Suites to run, separated by commas; see --list")
       ->delimiter(',');
-  app.add_option("--device", options.device, "Where to run: cpu")
-      ->check(CLI::IsMember({"cpu"}));
+  app.add_option("--device", options.device,
+                 "Where to run: cpu, or emulator (GPU kernels, checked)")
+      ->check(CLI::IsMember({"cpu", "emulator"}));
+  app.add_option("--target", options.run.target,
+                 "What to compile for: cpu; a GPU as sm_80 for the emulator; "
+                 "GPUs joined by commas with --plan-only");
+  app.add_option("--seeds", options.run.seeds,
+                 "Runs of a row on the emulator, each with another order of "
+                 "warps; results must be equal to the bit")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  std::string sanitize, report;
+  app.add_option("--sanitize", sanitize,
+                 "Checks of the emulator: all (default), none, or of memcheck, "
+                 "racecheck, initcheck, synccheck, joined by commas");
+  app.add_option("--report", report,
+                 "kernels: assemble them and report registers, spills, stack "
+                 "and shared memory; a row with spills or stack fails")
+      ->check(CLI::IsMember({"kernels"}));
   addList(app, "--filter", options.selection.filters,
           "KEY=V1,V2: keep rows whose KEY is one of the values; repeats, and "
           "all must hold");
@@ -93,6 +142,7 @@ int parseCommandLine(int argc, char **argv, CommandLine &options) {
                  "CPU to compile for: native, x86-64-v3, x86-64-v4")
       ->capture_default_str();
   options.run.threads = 0;
+  options.run.target.clear();
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &error) {
@@ -100,6 +150,10 @@ int parseCommandLine(int argc, char **argv, CommandLine &options) {
       return app.exit(error);
     std::cerr << "heddle-bench: error: " << error.what()
               << "; see heddle-bench --help\n";
+    return 1;
+  }
+  if (Status s = finishDevice(options, sanitize, report); !s) {
+    std::cerr << "heddle-bench: error: " << s.message << "\n";
     return 1;
   }
   options.run.check = kCheckModes.at(check);

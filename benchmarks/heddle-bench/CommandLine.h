@@ -21,7 +21,7 @@ struct CommandLine {
   Row config() const;
 };
 
-/// Parses the command line. Returns -1 to go on, else the exit status (help was
+/// Parses the command line and checks that its values fit together. Returns -1 to go on, else the exit status (help was
 /// printed, or an error).
 int parseCommandLine(int argc, char **argv, CommandLine &options);
 

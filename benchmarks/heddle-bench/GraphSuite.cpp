@@ -3,6 +3,7 @@
 #include "GraphSuite.h"
 
 #include "Diagnostics.h"
+#include "GpuRows.h"
 #include "Values.h"
 
 #include "heddle/Pipelines/Pipelines.h"
@@ -108,7 +109,10 @@ Status compile(const Model &model, Session &session, Program &program,
                const Function *&function) {
   OwningOpRef<ModuleOp> copy = model.module.get().clone();
   CompileOptions options;
-  options.target = "cpu";
+  options.target = session.options.target;
+  options.gpu.makePtx = !session.options.emulator;
+  options.gpu.makeEmulator = session.options.emulator;
+  options.gpu.findFacts = session.options.reportKernels;
   options.cpu = session.options.cpu;
   options.entry = model.function;
   options.keepSource = false;
@@ -243,6 +247,9 @@ Status GraphSuite::measureGraph(Row &row, Session &session) const {
     return s;
   row["compile_s"] = watch.seconds();
   storePlan(function->plan, session.options.threads, row);
+  if (session.options.reportKernels)
+    if (Status s = storeKernels(*function, row); !s)
+      return s;
   if (session.options.planOnly)
     return Status();
 
@@ -252,13 +259,20 @@ Status GraphSuite::measureGraph(Row &row, Session &session) const {
     inputs.push_back(
         makeValues(argument, session.options.seed, i, session.options.threads));
   DeviceBuffers buffers(*function, inputs);
-  if (Status s = timeFunction(*function, program, buffers, session, row); !s)
-    return s;
-  addFigures(row, session);
-
   HostTensor output;
-  if (Status s = runPoisoned(*function, program, buffers, session, output); !s)
-    return s;
+  if (session.options.emulator) {
+    if (Status s = runOnEmulator(*function, program, buffers.args,
+                                 buffers.results, session, row, output);
+        !s)
+      return s;
+  } else {
+    if (Status s = timeFunction(*function, program, buffers, session, row); !s)
+      return s;
+    addFigures(row, session);
+    if (Status s = runPoisoned(*function, program, buffers, session, output);
+        !s)
+      return s;
+  }
   CheckMode mode = session.options.check;
   if (mode == CheckMode::None) {
     row["check"] = "none";

@@ -13,6 +13,7 @@ namespace heddle::bench {
 class GraphSuite : public Suite {
 public:
   Status measure(Row &row, Session &session) const final;
+  bool hasGraphs() const final { return true; }
 
 protected:
   /// Builds the row's graph.

@@ -30,6 +30,11 @@ struct RunOptions {
   CheckMode check = CheckMode::Auto;
   std::string emitMlir; // folder; empty: no files
   std::string cpu = "native";
+  std::string target = "cpu"; // or GPUs joined by commas
+  bool emulator = false;      // run on the emulator of that GPU
+  int seeds = 3;              // runs on the emulator, each in another order
+  uint32_t sanitizers = 0;    // of the emulator
+  bool reportKernels = false; // what ptxas says of them
 };
 
 /// Shared by the rows of one run.

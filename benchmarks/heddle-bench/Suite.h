@@ -29,6 +29,9 @@ public:
   virtual std::vector<Row> rows() const = 0;
   /// Integer keys that --set may override.
   virtual std::vector<std::string> settableKeys() const = 0;
+  /// Whether its rows compile model graphs, which other devices than the CPU of
+  /// this machine can run as well.
+  virtual bool hasGraphs() const { return false; }
   /// Adds the measured keys. A failure is "kind: message" and becomes the
   /// row's `error`.
   virtual Status measure(Row &row, Session &session) const = 0;

@@ -1,6 +1,7 @@
 //===- heddle-bench.cpp - times, plans and checks model graphs ------------===//
 
 #include "CommandLine.h"
+#include "GpuRows.h"
 #include "PeerCompare.h"
 #include "ResultFile.h"
 #include "Table.h"
@@ -22,13 +23,21 @@ void Session::progress(const std::string &message) const {
   std::cerr << "    " << message << "\n" << std::flush;
 }
 
-static Row deviceRow(int threads) {
-  return {{"backend", "cpu"},
-          {"device_kind", cpuName()},
+static Row deviceRow(const CommandLine &options) {
+  const RunOptions &run = options.run;
+  Row device = Row::object();
+  if (run.target == "cpu")
+    device = {{"backend", "cpu"}};
+  else
+    device = {{"backend", run.emulator ? "emulator" : "none"},
+              {"target", run.target}};
+  device.update(
+         {{"device_kind", cpuName()},
           {"isa", peakIsa(PeakOp::Fma)},
           {"bf16_dot", peakOpAvailable(PeakOp::Dot)},
-          {"threads", threads},
-          {"cores", cpuThreads()}};
+          {"threads", run.threads},
+          {"cores", cpuThreads()}});
+  return device;
 }
 
 /// Prints what can be chosen; with -o also writes the rows, unmeasured.
@@ -37,7 +46,7 @@ static int list(const std::vector<std::unique_ptr<Suite>> &suites,
                 const std::vector<SelectedRow> &rows) {
   ResultFile file;
   if (Status s = file.open(options.output, options.append,
-                           deviceRow(options.run.threads), options.config());
+                           deviceRow(options), options.config());
       !s)
     return fail(s.message);
   for (const SelectedRow &selected : rows)
@@ -105,6 +114,13 @@ int main(int argc, char **argv) {
   if (options.list)
     return list(suites, options, rows);
 
+  if (options.run.target != "cpu")
+    for (const SelectedRow &selected : rows)
+      if (!selected.suite->hasGraphs())
+        return fail("expected suites of model graphs with --target=" +
+                    options.run.target + ", got '" + selected.suite->name() +
+                    "', which measures this CPU");
+
   std::vector<std::pair<std::string, Row>> peers;
   for (const std::string &path : options.compare) {
     Row document;
@@ -114,7 +130,7 @@ int main(int argc, char **argv) {
   }
   ResultFile file;
   if (Status s = file.open(options.output, options.append,
-                           deviceRow(options.run.threads), options.config());
+                           deviceRow(options), options.config());
       !s)
     return fail(s.message);
 
@@ -139,6 +155,7 @@ int main(int argc, char **argv) {
 
   std::ostream &out = options.output == "-" ? std::cerr : std::cout;
   printResults(out, results);
+  printKernels(out, results);
   for (auto &[path, document] : peers)
     printComparison(out, "beside " + path, results,
                     document.get<std::vector<Row>>());

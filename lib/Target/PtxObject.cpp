@@ -112,6 +112,31 @@ LogicalResult heddle::resolvePtxVersion(const GpuTarget &target,
 // Translation
 //===----------------------------------------------------------------------===//
 
+/// LLVM has no instructions for these and ends the process where it meets one.
+/// Sine, cosine and the hyperbolic tangent it takes where they may be
+/// approximate.
+static LogicalResult checkMath(Operation *module) {
+  WalkResult result = module->walk([&](Operation *op) {
+    bool never =
+        isa<LLVM::ExpOp, LLVM::Exp10Op, LLVM::LogOp, LLVM::Log2Op,
+            LLVM::Log10Op, LLVM::PowOp, LLVM::TanOp, LLVM::ASinOp,
+            LLVM::ACosOp, LLVM::ATanOp, LLVM::ATan2Op, LLVM::SinhOp,
+            LLVM::CoshOp>(op);
+    bool approximate = isa<LLVM::SinOp, LLVM::CosOp, LLVM::TanhOp>(op);
+    if (auto flags = dyn_cast<LLVM::FastmathFlagsInterface>(op);
+        approximate && flags)
+      approximate = !bitEnumContainsAll(
+          cast<LLVM::FastmathFlagsAttr>(flags.getFastmathAttr()).getValue(),
+          LLVM::FastmathFlags::afn);
+    if (!never && !approximate)
+      return WalkResult::advance();
+    op->emitError("expected ops that are instructions of a GPU, got '")
+        << op->getName() << "'; expand it or call libdevice";
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
+}
+
 /// A builtin module with copies of the functions and globals.
 static OwningOpRef<ModuleOp> copyModule(Operation *module) {
   OwningOpRef<ModuleOp> copy = ModuleOp::create(module->getLoc());
@@ -247,6 +272,8 @@ LogicalResult heddle::emitPtx(Operation *module, const GpuTarget &target,
   if (!hasKernel)
     return module->emitError("expected a kernel, an llvm.func with the "
                              "attribute nvvm.kernel, found none");
+  if (failed(checkMath(module)))
+    return failure();
   uint32_t version = 0;
   std::string error;
   if (failed(resolvePtxVersion(target, options, version, error)))
