@@ -110,8 +110,6 @@ static TileTarget tileTarget(const CpuTarget &cpu) {
 static TileTarget tileTarget(const GpuTarget &gpu) {
   TileTarget target;
   target.lanes = 16;
-  target.queryTile = 64;
-  target.keyTile = 64;
   target.threads = gpu.chips.front().multiprocessors;
   for (const GpuChip &chip : gpu.chips)
     target.threads = std::min<int64_t>(target.threads, chip.multiprocessors);
@@ -192,6 +190,7 @@ void heddle::addGpuPasses(OpPassManager &kernel) {
   gpu.addPass(heddle_gpu::createRemoveConversionsPass());
   gpu.addPass(createCanonicalizerPass());
   gpu.addPass(createCSEPass());
+  gpu.addPass(createGpuPipelineCopiesPass());
   gpu.addPass(createGpuExpandSharedPass());
   gpu.addPass(createGpuAllocateSharedPass());
   kernel.addPass(heddle_gpu::createVerifyGpuPass());

@@ -99,6 +99,23 @@ def ConvertTileToGpuPass : Pass<"convert-tile-to-gpu", "::mlir::ModuleOp"> {
   ];
 }
 
+def GpuPipelineCopiesPass
+    : Pass<"heddle-gpu-pipeline-copies", "::mlir::gpu::GPUModuleOp"> {
+  let summary = "starts copies to shared memory rounds ahead of their use";
+  let description = [{
+    In loops that copy tiles, wait and compute, the tiles get several stages and
+    the copies of later rounds run while a round computes.
+  }];
+  let options = [
+    Option<"stages", "stages", "int64_t", "2",
+           "tiles in flight and in use; 1 leaves the loops as they are">
+  ];
+  let dependentDialects = [
+    "::heddle_gpu::HeddleGpuDialect", "::mlir::arith::ArithDialect",
+    "::mlir::scf::SCFDialect"
+  ];
+}
+
 def GpuExpandSharedPass
     : Pass<"heddle-gpu-expand-shared", "::mlir::gpu::GPUModuleOp"> {
   let summary = "writes out what passes through shared memory";

@@ -877,7 +877,10 @@ struct ConvertTileToGpu
         kernel.emitError("expected a tile program with one grid");
         return signalPassFailure();
       }
-      if (failed(GpuEmitter(kernel, *grids.begin(), warps).run()))
+      int64_t count = warps;
+      if (auto wanted = kernel->getAttrOfType<IntegerAttr>(kKernelWarps))
+        count = wanted.getInt();
+      if (failed(GpuEmitter(kernel, *grids.begin(), count).run()))
         return signalPassFailure();
     }
   }

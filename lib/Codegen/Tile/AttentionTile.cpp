@@ -101,6 +101,15 @@ void AttentionBuilder::chooseTiles() {
     return;
   }
   int64_t sq = op.getQueryLength(), sk = op.getKeyLength();
+  if (target.matrixUnits) {
+    // What the registers hold: a warp has 16 rows of scores and of the output.
+    int64_t widest = std::max(op.getQueryHeadDim(), op.getValueHeadDim());
+    bool isF32 = getElementTypeOrSelf(op.getQuery().getType()).isF32();
+    queryTile = widest <= 64 && sq > 64 && !isF32 ? 128 : 64;
+    keyTileSize = widest <= 128 && !isF32 ? 64 : 32;
+    numQueryTiles = llvm::divideCeil(sq, queryTile);
+    return;
+  }
   int64_t lanes = target.lanes;
   double best = kInf;
   int64_t largest = op.getMask() ? 128 : 192;
@@ -224,6 +233,9 @@ LogicalResult AttentionBuilder::build() {
   op->getParentOfType<func::FuncOp>()->setAttr(
       kKernelTile,
       b.getStringAttr("q" + Twine(queryTile) + "_k" + Twine(keyTileSize)));
+  if (target.matrixUnits)
+    op->getParentOfType<func::FuncOp>()->setAttr(
+        kKernelWarps, b.getI64IntegerAttr(queryTile / 16));
   return success();
 }
 

@@ -101,5 +101,13 @@ func.func private @warps() attributes {heddle_gpu.warps = 0 : i64}
 
 // -----
 
-// expected-error @+1 {{expected no attribute of the heddle_gpu dialect but heddle_gpu.warps, got "heddle_gpu.threads"}}
+// expected-error @+1 {{expected no attribute of the heddle_gpu dialect but heddle_gpu.warps and heddle_gpu.shared_bytes, got "heddle_gpu.threads"}}
 func.func private @unknown_attribute() attributes {heddle_gpu.threads = 128 : i64}
+
+// -----
+
+// /*gpu_shared_bytes_c1*/
+// expected-error @+1 {{expected heddle_gpu.shared_bytes to be an integer that is not negative, got -16 : i64}}
+func.func @shared_bytes_are_not_negative() attributes {heddle_gpu.shared_bytes = -16 : i64} {
+  return
+}

@@ -18,6 +18,8 @@ namespace heddle {
 constexpr llvm::StringLiteral kKernelFamily = "heddle.family";
 constexpr llvm::StringLiteral kKernelInPlace = "heddle.in_place";
 constexpr llvm::StringLiteral kKernelTile = "heddle.tile";
+/// On a GPU: warps of a block, where the builder wants a certain number.
+constexpr llvm::StringLiteral kKernelWarps = "heddle.warps";
 
 /// The buffer a graph value of a kernel is read from, or null.
 inline mlir::Value bufferOf(mlir::Value tensor) {
