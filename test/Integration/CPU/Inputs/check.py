@@ -1,6 +1,9 @@
 """Compiles a model file and judges every function in it.
 
-usage: check.py [--cpu=NAME] [--match=REGEX] [--threads=N] MODEL.mlir WORKDIR
+usage: check.py [--cpu=NAME] [--emulator=TARGET] [--match=REGEX] [--threads=N]
+                MODEL.mlir WORKDIR
+
+With --emulator every function runs on the emulator of a GPU, with its checks.
 
 Each public function is run on poisoned buffers. Without annotation its inputs
 are drawn and its results are compared with the reference device. Comments ahead
@@ -187,8 +190,21 @@ def compile_chunk(options, begin, chunk, bundles, fail):
             compile_chunk(options, f"{begin}-{i}", [one], bundles, fail)
 
 
+def split_models(options, wanted, bundles):
+    """A file for each function, which heddle-run compiles for the emulator; the
+    signature is read off a report for the CPU."""
+    for name, _, text in wanted:
+        path = os.path.join(options.workdir, name + ".mlir")
+        with open(path, "w") as f:
+            f.write(text)
+        code, report, err = run(["heddle-compile", path, "--report=json"])
+        assert code == 0, err
+        bundles[name] = (path, json.loads(report)["functions"][0])
+
+
 def main():
     parser = argparse.ArgumentParser()
+    parser.add_argument("--emulator", default="")
     parser.add_argument("--cpu", default="native")
     parser.add_argument("--match", default="")
     parser.add_argument("--threads", default="2")
@@ -218,7 +234,9 @@ def main():
     wanted = [f for f in functions
               if f[0] not in refused and re.search(options.match, f[0])]
     bundles = {}
-    for begin in range(0, len(wanted), CHUNK):
+    if options.emulator:
+        split_models(options, wanted, bundles)
+    for begin in range(0, 0 if options.emulator else len(wanted), CHUNK):
         compile_chunk(options, begin, wanted[begin:begin + CHUNK], bundles, fail)
 
     for name, notes, _ in wanted:
@@ -227,6 +245,8 @@ def main():
         bundle, info = bundles[name]
         command = ["heddle-run", bundle, f"--function={name}",
                    f"--threads={options.threads}"]
+        if options.emulator:
+            command += ["--device=emulator", f"--target={options.emulator}"]
         reference = not any(kind == "REFERENCE" for kind, _, _ in notes)
         if reference:
             command.append("--check=reference")
