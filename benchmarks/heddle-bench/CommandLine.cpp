@@ -56,8 +56,9 @@ static Status finishDevice(CommandLine &options, const std::string &sanitize,
     return Status::error("expected --plan-only and --target=sm_80 or the like "
                          "with --report=kernels");
   if (run.emulator && gpus.size() != 1)
-    return Status::error("expected one GPU target with --device=emulator, got '" +
-                         run.target + "'");
+    return Status::error(
+        "expected one GPU target with --device=emulator, got '" + run.target +
+        "'");
   if (!run.emulator && !gpus.empty() && !run.planOnly)
     return Status::error("expected --device=emulator or --plan-only with "
                          "--target=" +

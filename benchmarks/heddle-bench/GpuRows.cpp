@@ -54,7 +54,8 @@ Status runOnEmulator(const Function &function, const Program &program,
   return Status();
 }
 
-/// "sm_80 k: 16 bytes of spills, 32 of stack", or "" for a kernel that has none.
+/// "sm_80 k: 16 bytes of spills, 32 of stack", or "" for a kernel that has
+/// none.
 static std::string excess(const GpuImage &image, const GpuKernel &k) {
   if (k.spillBytes <= 0 && k.stackBytes <= 0)
     return "";

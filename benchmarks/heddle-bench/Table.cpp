@@ -46,11 +46,16 @@ struct Column {
   const char *key, *title;
 };
 constexpr Column kColumns[] = {
-    {"compile_s", "compile s"},   {"emulator_s", "emulator s"},
-    {"checked_accesses", "accesses"}, {"median_ms", "median ms"},
-    {"tflops", "TFLOP/s"},        {"gb_s", "GB/s"},
-    {"peak_fraction", "of peak"}, {"temp_mb", "temp MiB"},
-    {"arg_mb", "arg MiB"},        {"out_mb", "out MiB"},
+    {"compile_s", "compile s"},
+    {"emulator_s", "emulator s"},
+    {"checked_accesses", "accesses"},
+    {"median_ms", "median ms"},
+    {"tflops", "TFLOP/s"},
+    {"gb_s", "GB/s"},
+    {"peak_fraction", "of peak"},
+    {"temp_mb", "temp MiB"},
+    {"arg_mb", "arg MiB"},
+    {"out_mb", "out MiB"},
     {"rel_err", "rel err"},
 };
 

@@ -31,12 +31,11 @@ static Row deviceRow(const CommandLine &options) {
   else
     device = {{"backend", run.emulator ? "emulator" : "none"},
               {"target", run.target}};
-  device.update(
-         {{"device_kind", cpuName()},
-          {"isa", peakIsa(PeakOp::Fma)},
-          {"bf16_dot", peakOpAvailable(PeakOp::Dot)},
-          {"threads", run.threads},
-          {"cores", cpuThreads()}});
+  device.update({{"device_kind", cpuName()},
+                 {"isa", peakIsa(PeakOp::Fma)},
+                 {"bf16_dot", peakOpAvailable(PeakOp::Dot)},
+                 {"threads", run.threads},
+                 {"cores", cpuThreads()}});
   return device;
 }
 
@@ -45,8 +44,8 @@ static int list(const std::vector<std::unique_ptr<Suite>> &suites,
                 const CommandLine &options,
                 const std::vector<SelectedRow> &rows) {
   ResultFile file;
-  if (Status s = file.open(options.output, options.append,
-                           deviceRow(options), options.config());
+  if (Status s = file.open(options.output, options.append, deviceRow(options),
+                           options.config());
       !s)
     return fail(s.message);
   for (const SelectedRow &selected : rows)
@@ -129,8 +128,8 @@ int main(int argc, char **argv) {
     peers.emplace_back(path, std::move(document["results"]));
   }
   ResultFile file;
-  if (Status s = file.open(options.output, options.append,
-                           deviceRow(options), options.config());
+  if (Status s = file.open(options.output, options.append, deviceRow(options),
+                           options.config());
       !s)
     return fail(s.message);
 

@@ -111,14 +111,16 @@ static LogicalResult describeLaunch(LLVM::LLVMFuncOp kernel,
   out.symbol = kernel.getName().str();
   int64_t grid = intAttr(kernel, kGpuGrid, 1);
   if (grid < 0 || grid > std::numeric_limits<int32_t>::max())
-    return kernel.emitError("expected a grid of at most 2147483647 blocks, got ")
+    return kernel.emitError(
+               "expected a grid of at most 2147483647 blocks, got ")
            << grid << "; use a smaller batch";
   out.grid[0] = static_cast<uint32_t>(grid);
   auto block = kernel->getAttrOfType<DenseI32ArrayAttr>(
       NVVM::NVVMDialect::getReqntidAttrName());
   if (!block || block.empty())
-    return kernel.emitError("expected the kernel's block in nvvm.reqntid, found "
-                            "none; give the gpu.func a known_block_size");
+    return kernel.emitError(
+        "expected the kernel's block in nvvm.reqntid, found "
+        "none; give the gpu.func a known_block_size");
   for (auto [i, size] : llvm::enumerate(block.asArrayRef().take_front(3)))
     out.block[i] = static_cast<uint32_t>(size);
   out.sharedBytes = intAttr(kernel, kGpuSharedBytes, 0);

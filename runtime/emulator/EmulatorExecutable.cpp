@@ -64,8 +64,8 @@ Status EmulatorExecutable::Impl::chooseImage() {
   std::string have;
   int found = 0;
   for (const GpuImage &i : function.images) {
-    have += (have.empty() ? "" : ", ") +
-            std::string(gpuImageKindName(i.kind)) + " for " + i.target;
+    have += (have.empty() ? "" : ", ") + std::string(gpuImageKindName(i.kind)) +
+            " for " + i.target;
     if (i.kind != GpuImageKind::Emulator ||
         (!options.target.empty() && options.target != i.target))
       continue;
@@ -166,8 +166,7 @@ static Status checkPointer(const Area &area, const NamedTensorType &value,
   return {};
 }
 
-Status EmulatorExecutable::Impl::bind(void *const *args,
-                                      void *const *results) {
+Status EmulatorExecutable::Impl::bind(void *const *args, void *const *results) {
   size_t numArgs = function.arguments.size();
   for (size_t i = 0; i < numArgs; ++i) {
     const NamedTensorType &a = function.arguments[i];

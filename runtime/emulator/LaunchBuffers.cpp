@@ -29,8 +29,8 @@ emulator::disjointBuffers(std::vector<PlacedBuffer> placed) {
       continue;
     }
     end = p.pointer + p.bytes;
-    buffers.push_back(
-        {p.pointer, p.bytes, std::move(p.name), /*initialised=*/true, p.written});
+    buffers.push_back({p.pointer, p.bytes, std::move(p.name),
+                       /*initialised=*/true, p.written});
   }
   return buffers;
 }

@@ -122,13 +122,13 @@ Json reportImages(const Function &function, const OccupancyOf &occupancy) {
       }
       kernels.push_back(std::move(kernel));
     }
-    list.push_back({{"target", image.target},
-                    {"kind", gpuImageKindName(image.kind)},
-                    {"ptx_version", image.ptxVersion
-                                        ? Json(ptxVersionText(image.ptxVersion))
-                                        : Json()},
-                    {"bytes", image.bytes.size()},
-                    {"kernels", std::move(kernels)}});
+    list.push_back(
+        {{"target", image.target},
+         {"kind", gpuImageKindName(image.kind)},
+         {"ptx_version",
+          image.ptxVersion ? Json(ptxVersionText(image.ptxVersion)) : Json()},
+         {"bytes", image.bytes.size()},
+         {"kernels", std::move(kernels)}});
   }
   return list;
 }

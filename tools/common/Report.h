@@ -35,8 +35,8 @@ struct KernelOccupancy {
   double fraction = 0; // of the warps that fit at most
   std::string limit;   // what there is too little of: "registers"
 };
-/// Of a kernel on a target. Only tools with the compiler know GPUs; without one,
-/// or where it knows nothing of a kernel, reports leave it out.
+/// Of a kernel on a target. Only tools with the compiler know GPUs; without
+/// one, or where it knows nothing of a kernel, reports leave it out.
 using OccupancyOf = std::function<std::optional<KernelOccupancy>(
     const std::string &target, const GpuKernel &kernel)>;
 

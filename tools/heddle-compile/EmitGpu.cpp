@@ -40,15 +40,15 @@ static Json describe(const Options &options, gpu::GPUModuleOp module,
             {"static_shared_bytes", k.sharedBytes}};
   auto f = module.lookupSymbol<LLVM::LLVMFuncOp>(k.symbol);
   int64_t shared = k.sharedBytes;
-  if (auto dynamic = f ? f->getAttrOfType<IntegerAttr>(kGpuSharedBytes)
-                       : IntegerAttr()) {
+  if (auto dynamic =
+          f ? f->getAttrOfType<IntegerAttr>(kGpuSharedBytes) : IntegerAttr()) {
     json["shared_bytes"] = dynamic.getInt();
     shared += dynamic.getInt();
   }
   if (int threads = launchBound(f)) {
-    Occupancy occupancy = computeOccupancy(
-        *options.gpus.front(),
-        {threads, static_cast<int>(k.registers), shared});
+    Occupancy occupancy =
+        computeOccupancy(*options.gpus.front(),
+                         {threads, static_cast<int>(k.registers), shared});
     json["threads"] = threads;
     json["blocks_per_sm"] = occupancy.blocksPerSM;
     json["occupancy"] = occupancy.fraction;
@@ -118,8 +118,7 @@ LogicalResult heddle::compile::emitGpu(const Options &options, ModuleOp module,
   }
   std::vector<uint8_t> code;
   std::vector<PtxasKernel> kernels;
-  if (failed(ptxas.assemble(text, target, ptx.lineInfo, code, kernels,
-                            error)))
+  if (failed(ptxas.assemble(text, target, ptx.lineInfo, code, kernels, error)))
     return gpuModule.emitError(error);
   bytes.assign(code.begin(), code.end());
   if (options.report != ReportFormat::None)

@@ -216,8 +216,9 @@ static Status readEmit(Options &options) {
                          ", got '" + own.target +
                          "'; a bundle alone holds several");
   if (own.cubin && (!gpu || options.emit != Emit::Bundle))
-    return Status::error("expected a bundle for GPUs with --cubin, got --target=" +
-                         own.target + "; --emit=cubin writes one alone");
+    return Status::error(
+        "expected a bundle for GPUs with --cubin, got --target=" + own.target +
+        "; --emit=cubin writes one alone");
   if (gpuCode && partial)
     return Status::error("expected no --compile-to with --emit=" + own.emit +
                          ", got '" + own.compileTo + "'");

@@ -87,15 +87,16 @@ Status parseDevice(const std::string &text, Options &options) {
     if (error == std::errc() && end == last && options.deviceOrdinal >= 0)
       return {};
   }
-  return expectedOneOf("--device", "cpu, cuda, cuda:N, emulator or reference", text);
+  return expectedOneOf("--device", "cpu, cuda, cuda:N, emulator or reference",
+                       text);
 }
 
 /// What only devices with GPU code take.
 Status readEmulatorOptions(const RawOptions &raw, Options &options) {
   bool emulator = options.device == DeviceKind::Emulator;
   auto wanted = [&](const char *device, const char *option) {
-    return Status::error("expected --device=" + std::string(device) +
-                         " with " + option + ", got '" + raw.device + "'");
+    return Status::error("expected --device=" + std::string(device) + " with " +
+                         option + ", got '" + raw.device + "'");
   };
   if (!options.target.empty() && !emulator &&
       options.device != DeviceKind::Cuda)
@@ -225,9 +226,10 @@ Status heddle::run::parseCommandLine(int argc, char **argv, Options &options,
   app.add_option("--threads", options.threads,
                  "workers; 0 (default): all cores")
       ->envname("HEDDLE_THREADS");
-  app.add_flag("--report{text}", raw.report,
-               "also print signature, kernels, memory plan and, on the emulator, "
-               "counters: text or json (JSON only on standard output)");
+  app.add_flag(
+      "--report{text}", raw.report,
+      "also print signature, kernels, memory plan and, on the emulator, "
+      "counters: text or json (JSON only on standard output)");
   app.add_flag("--check-launches", options.checkLaunches,
                "on a CUDA device, wait after every command, so that a failure "
                "names its kernel");

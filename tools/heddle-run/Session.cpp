@@ -202,12 +202,13 @@ void printJson(const Options &options, const Function &function,
                const std::vector<Check> &checks, const Execution &execution) {
   const Timing &timing = execution.timing;
   auto [device, deviceName] = deviceNames(options);
-  Json json{{"device", device},
-            {"device_name", deviceName},
-            {"threads", workers(options)},
-            {"function", reportFunction(function, workers(options), occupancyOf)},
-            {"results", Json::array()},
-            {"checks", Json::array()}};
+  Json json{
+      {"device", device},
+      {"device_name", deviceName},
+      {"threads", workers(options)},
+      {"function", reportFunction(function, workers(options), occupancyOf)},
+      {"results", Json::array()},
+      {"checks", Json::array()}};
   for (size_t i = 0; i < results.size(); ++i)
     json["results"].push_back(
         toJson(summarize(results[i]), function.results[i]));

@@ -136,10 +136,11 @@ protected:
 
 TEST_F(EmulatorDevice, RunsCommandsInOrderWithTheStridesOfRepeats) {
   // y = sum over layers in reversed order: arena = x[2 - i], y = arena + 10.
-  Status s = run({repeat(
-      3, {copy(at(Space::Argument, 2 * kBytes, kBytes, {-kBytes}),
-               at(Space::Arena, 0, kBytes, {kBytes})),
-          add(at(Space::Arena, 0, kBytes, {kBytes}), at(Space::Result, 0), 10)})});
+  Status s =
+      run({repeat(3, {copy(at(Space::Argument, 2 * kBytes, kBytes, {-kBytes}),
+                           at(Space::Arena, 0, kBytes, {kBytes})),
+                      add(at(Space::Arena, 0, kBytes, {kBytes}),
+                          at(Space::Result, 0), 10)})});
   ASSERT_TRUE(s.ok()) << s.message;
   for (int64_t i = 0; i < kFloats; ++i)
     EXPECT_EQ(out[i], in[i] + 10); // of the last iteration
@@ -195,8 +196,8 @@ TEST_F(EmulatorDevice, APartThatALaunchLeftOutStaysUnwritten) {
 
 TEST_F(EmulatorDevice, BoundsAreThoseOfThePlannedBuffer) {
   // The buffer is half of the result's memory, which goes on behind it.
-  Status s = run({add(at(Space::Argument, 0), at(Space::Result, 0, kBytes / 2),
-                      1)});
+  Status s =
+      run({add(at(Space::Argument, 0), at(Space::Result, 0, kBytes / 2), 1)});
   EXPECT_NE(s.message.find("memcheck"), std::string::npos) << s.message;
   EXPECT_NE(s.message.find("result 0"), std::string::npos) << s.message;
   EXPECT_NE(s.message.find("add_scalar"), std::string::npos) << s.message;
@@ -212,11 +213,11 @@ TEST_F(EmulatorDevice, OtherFindingsAreCountedBehindTheFirst) {
 
 TEST_F(EmulatorDevice, BuffersOfALaunchMayOverlap) {
   // In place, and a slice of a buffer that is an argument too.
-  Status s = run({fill(at(Space::Arena, 0, 2 * kBytes), 1.0f),
-                  add(at(Space::Arena, 0, 2 * kBytes), at(Space::Arena, kBytes),
-                      2),
-                  add(at(Space::Arena, kBytes), at(Space::Arena, kBytes), 1),
-                  copy(at(Space::Arena, kBytes), at(Space::Result, 0))});
+  Status s =
+      run({fill(at(Space::Arena, 0, 2 * kBytes), 1.0f),
+           add(at(Space::Arena, 0, 2 * kBytes), at(Space::Arena, kBytes), 2),
+           add(at(Space::Arena, kBytes), at(Space::Arena, kBytes), 1),
+           copy(at(Space::Arena, kBytes), at(Space::Result, 0))});
   ASSERT_TRUE(s.ok()) << s.message;
   EXPECT_EQ(out[5], 4.0f);
 }
@@ -228,7 +229,8 @@ TEST_F(EmulatorDevice, PointerTablesReachTheirBuffers) {
   table.kind = LaunchArg::Kind::PointerTable;
   table.buffers = {at(Space::Arena, 2 * kBytes), at(Space::Result, 0)};
   c.args = {table};
-  Status s = run({c, add(at(Space::Arena, 2 * kBytes), at(Space::Arena, 0), 0)});
+  Status s =
+      run({c, add(at(Space::Arena, 2 * kBytes), at(Space::Arena, 0), 0)});
   ASSERT_TRUE(s.ok()) << s.message;
   EXPECT_EQ(out[31], 1.0f);
 }

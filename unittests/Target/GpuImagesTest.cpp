@@ -1,7 +1,7 @@
 //===- GpuImagesTest.cpp - kernels of contract N as images ----------------===//
 
-#include "heddle/Pipelines/Pipelines.h"
 #include "heddle/Target/GpuImages.h"
+#include "heddle/Pipelines/Pipelines.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
@@ -11,8 +11,8 @@ using namespace heddle;
 
 namespace {
 
-/// Kernels @a and @b, each in a module of its own, with a table of the same name
-/// and other values.
+/// Kernels @a and @b, each in a module of its own, with a table of the same
+/// name and other values.
 constexpr const char *kTwoKernels = R"mlir(
 module @a {
   gpu.module @a {
@@ -65,12 +65,12 @@ protected:
   /// The first error, or "".
   std::string append(std::string text) {
     std::string first;
-    mlir::ScopedDiagnosticHandler handler(
-        &context, [&](mlir::Diagnostic &diagnostic) {
-          if (first.empty())
-            first = diagnostic.str();
-          return mlir::success();
-        });
+    mlir::ScopedDiagnosticHandler handler(&context,
+                                          [&](mlir::Diagnostic &diagnostic) {
+                                            if (first.empty())
+                                              first = diagnostic.str();
+                                            return mlir::success();
+                                          });
     auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
     EXPECT_TRUE(module);
     bool ok = module &&
@@ -99,8 +99,9 @@ TEST_F(GpuImages, AllKernelsShareAnImageAndKeepTheirTables) {
   EXPECT_EQ(image.kind, GpuImageKind::Ptx);
   EXPECT_EQ(image.ptxVersion, 80u);
   std::string ptx(image.bytes.begin(), image.bytes.end());
-  for (const char *part : {".visible .entry a(", ".visible .entry b(",
-                           "{11, 0, 0, 0, 12}", "{21, 0, 0, 0, 22}", ".target sm_80"})
+  for (const char *part :
+       {".visible .entry a(", ".visible .entry b(", "{11, 0, 0, 0, 12}",
+        "{21, 0, 0, 0, 22}", ".target sm_80"})
     EXPECT_NE(ptx.find(part), std::string::npos) << part << "\n" << ptx;
   ASSERT_EQ(image.kernels.size(), 2u);
   const GpuKernel &a = image.kernels[0], &b = image.kernels[1];
@@ -144,7 +145,8 @@ TEST_F(GpuImages, WhatALaunchCannotHaveIsAnError) {
   EXPECT_EQ(append(with("70000", "2147483648")),
             "expected a grid of at most 2147483647 blocks, got 2147483648; use "
             "a smaller batch");
-  EXPECT_EQ(append(with("module @b {\n  gpu.module @b", "module @c {\n  gpu.module @c")),
+  EXPECT_EQ(append(with("module @b {\n  gpu.module @b",
+                        "module @c {\n  gpu.module @c")),
             "expected the kernel 'b' in a gpu.module of its name, found none");
   EXPECT_TRUE(function.images.empty());
 }

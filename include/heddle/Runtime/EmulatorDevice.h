@@ -16,8 +16,8 @@ namespace heddle {
 /// Options of an emulator session.
 struct EmulatorDeviceOptions {
   uint32_t sanitizers = kAllSanitizers;
-  uint64_t seed = 0; // of the order of warps and lanes, as in EmulatorOptions
-  int threads = 0;   // host threads that run blocks; 0: all the cores
+  uint64_t seed = 0;  // of the order of warps and lanes, as in EmulatorOptions
+  int threads = 0;    // host threads that run blocks; 0: all the cores
   std::string target; // "sm_80"; empty: that of the only emulator image
 };
 
@@ -41,12 +41,12 @@ public:
                      std::unique_ptr<EmulatorExecutable> &out);
   ~EmulatorExecutable();
 
-  /// Runs the command list on host memory. `args` and `results` hold one pointer
-  /// per argument and result, aligned to 16 bytes as GPU buffers are; unused
-  /// arguments may be null, a result with an `alias` takes the pointer of that
-  /// argument. The arena and the results are filled with NaN first. Ends at the
-  /// first launch with findings, with the first of them and their number as the
-  /// error. Calls from several threads wait for each other.
+  /// Runs the command list on host memory. `args` and `results` hold one
+  /// pointer per argument and result, aligned to 16 bytes as GPU buffers are;
+  /// unused arguments may be null, a result with an `alias` takes the pointer
+  /// of that argument. The arena and the results are filled with NaN first.
+  /// Ends at the first launch with findings, with the first of them and their
+  /// number as the error. Calls from several threads wait for each other.
   Status run(void *const *args, void *const *results);
 
   /// Of the runs from now on.

@@ -29,7 +29,8 @@ struct GpuImageOptions {
 /// What stands on the llvm.func of a kernel at contract N beside its block,
 /// nvvm.reqntid.
 constexpr llvm::StringLiteral kGpuGrid = "heddle.grid"; // i64: blocks along x
-constexpr llvm::StringLiteral kGpuSharedBytes = "heddle_gpu.shared_bytes"; // i64
+constexpr llvm::StringLiteral kGpuSharedBytes =
+    "heddle_gpu.shared_bytes";                          // i64
 constexpr llvm::StringLiteral kGpuTile = "heddle.tile"; // string
 
 /// Appends the images of `function` for `target`. `module` holds a gpu.module
@@ -42,8 +43,8 @@ llvm::LogicalResult appendGpuImages(mlir::ModuleOp module,
                                     const GpuImageOptions &options,
                                     Function &function);
 
-/// How many blocks of a kernel share a multiprocessor of `target`, the name of a
-/// GPU target. Nothing where its registers are unknown.
+/// How many blocks of a kernel share a multiprocessor of `target`, the name of
+/// a GPU target. Nothing where its registers are unknown.
 std::optional<Occupancy> kernelOccupancy(llvm::StringRef target,
                                          const GpuKernel &kernel);
 
