@@ -15,7 +15,7 @@
 #include "heddle/Target/CpuObject.h"
 #include "heddle/Target/GpuImages.h"
 
-#include "ConvertKernelsToGpu.h"
+#include "LowerKernelsToGpu.h"
 
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
@@ -184,9 +184,8 @@ static void addLlvmStage(OpPassManager &pm, const CpuTarget &target) {
 }
 
 /// Contract G: tiles in registers and shared memory of a block.
-static void addGpuStage(OpPassManager &pm) {
-  pm.addPass(createConvertKernelsToGpuPass());
-  OpPassManager &kernel = pm.nest<ModuleOp>();
+void heddle::addGpuPasses(OpPassManager &kernel) {
+  kernel.addPass(createConvertTileToGpuPass());
   OpPassManager &gpu = kernel.nest<gpu::GPUModuleOp>();
   gpu.addPass(heddle_gpu::createRemoveConversionsPass());
   gpu.addPass(createCanonicalizerPass());
@@ -198,8 +197,8 @@ static void addGpuStage(OpPassManager &pm) {
 }
 
 /// Contract N: the code of one thread in the LLVM and NVVM dialects.
-static void addNvvmStage(OpPassManager &pm) {
-  OpPassManager &gpu = pm.nest<ModuleOp>().nest<gpu::GPUModuleOp>();
+void heddle::addNvvmPasses(OpPassManager &kernel) {
+  OpPassManager &gpu = kernel.nest<gpu::GPUModuleOp>();
   gpu.addPass(createConvertHeddleGpuToLanesPass());
   gpu.addPass(createCSEPass());
   gpu.addPass(createConvertLanesToNVVMPass());
@@ -367,10 +366,9 @@ LogicalResult Driver::cpuBack() {
 LogicalResult Driver::gpuBack(ModuleOp kernels, const GpuTarget &target) {
   if (failed(runPasses(kernels, [&](OpPassManager &pm) {
         addTileStage(pm, tileTarget(target));
+        // Both at once: what either refuses is listed together.
         if (upTo(Stage::Gpu))
-          addGpuStage(pm);
-        if (upTo(Stage::Nvvm))
-          addNvvmStage(pm);
+          pm.addPass(createLowerKernelsToGpuPass(true, upTo(Stage::Nvvm)));
       })))
     return failure();
   if (!upTo(Stage::Object))
@@ -485,10 +483,14 @@ static void registerStages() {
       [](OpPassManager &pm) { addLlvmStage(pm, StageOptions::native()); });
   PassPipelineRegistration<>(
       "heddle-stage-gpu", "contract G: tile programs to kernels of a GPU",
-      [](OpPassManager &pm) { addGpuStage(pm); });
+      [](OpPassManager &pm) {
+        pm.addPass(createLowerKernelsToGpuPass(true, false));
+      });
   PassPipelineRegistration<>(
       "heddle-stage-nvvm", "contract N: the LLVM and NVVM dialects",
-      [](OpPassManager &pm) { addNvvmStage(pm); });
+      [](OpPassManager &pm) {
+        pm.addPass(createLowerKernelsToGpuPass(false, true));
+      });
 }
 
 void heddle::registerCompilerPasses() {
@@ -498,6 +500,6 @@ void heddle::registerCompilerPasses() {
   registerHeddleGpuToNVVMPasses();
   registerHeddleNvvmToLLVMPasses();
   registerHeddleNvvmToEmulatorPasses();
-  registerConvertKernelsToGpuPass();
+  registerLowerKernelsToGpuPass();
   registerStages();
 }

@@ -1,14 +1,12 @@
-//===- ConvertKernelsToGpu.cpp - all kernels of a program to contract G ---===//
+//===- LowerKernelsToGpu.cpp - the GPU stages on all kernels --------------===//
 
-#include "ConvertKernelsToGpu.h"
+#include "LowerKernelsToGpu.h"
 
-#include "heddle/Codegen/Passes.h"
 #include "heddle/Codegen/Tile/KernelBody.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Diagnostics.h"
-#include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "llvm/Support/Threading.h"
 
@@ -21,22 +19,37 @@ struct Refused {
   mlir::Location where;
 };
 
-struct ConvertKernelsToGpu
-    : PassWrapper<ConvertKernelsToGpu, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ConvertKernelsToGpu)
+struct LowerKernelsToGpu
+    : PassWrapper<LowerKernelsToGpu, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(LowerKernelsToGpu)
 
-  StringRef getArgument() const final { return "heddle-convert-kernels-to-gpu"; }
-  StringRef getDescription() const final {
-    return "runs convert-tile-to-gpu on all kernels and lists those it refuses";
+  LowerKernelsToGpu() = default;
+  LowerKernelsToGpu(const LowerKernelsToGpu &other) : PassWrapper(other) {}
+  LowerKernelsToGpu(bool toGpu, bool toNvvm) {
+    gpu = toGpu;
+    nvvm = toNvvm;
   }
 
-  static OpPassManager pipeline() {
+  StringRef getArgument() const final { return "heddle-lower-kernels-to-gpu"; }
+  StringRef getDescription() const final {
+    return "runs the GPU stages on all kernels and lists those they refuse";
+  }
+
+  OpPassManager pipeline() const {
     OpPassManager pm(ModuleOp::getOperationName());
-    pm.addPass(createConvertTileToGpuPass());
+    if (gpu)
+      addGpuPasses(pm);
+    if (nvvm)
+      addNvvmPasses(pm);
     return pm;
   }
+
   void getDependentDialects(DialectRegistry &registry) const override {
-    pipeline().getDependentDialects(registry);
+    // Asked before options are set as well: those of both stages.
+    OpPassManager pm(ModuleOp::getOperationName());
+    addGpuPasses(pm);
+    addNvvmPasses(pm);
+    pm.getDependentDialects(registry);
   }
 
   void runOnOperation() override {
@@ -80,19 +93,24 @@ struct ConvertKernelsToGpu
     InFlightDiagnostic diagnostic =
         getOperation().emitError("expected kernels that have GPU code, got ")
         << refused.size() << (refused.size() == 1 ? " that has" : " that have")
-        << " none yet: " << names << "; use --target=cpu";
+        << " none: " << names << "; use --target=cpu";
     for (const Refused &r : refused)
       diagnostic.attachNote(r.where)
           << "'" << r.name << "' (" << r.family << "): "
           << (r.reason.empty() ? "refused without a reason" : r.reason);
   }
+
+  Option<bool> gpu{*this, "gpu", llvm::cl::desc("contract T to contract G"),
+                   llvm::cl::init(true)};
+  Option<bool> nvvm{*this, "nvvm", llvm::cl::desc("contract G to contract N"),
+                    llvm::cl::init(true)};
 };
 } // namespace
 
-std::unique_ptr<Pass> heddle::createConvertKernelsToGpuPass() {
-  return std::make_unique<ConvertKernelsToGpu>();
+std::unique_ptr<Pass> heddle::createLowerKernelsToGpuPass(bool gpu, bool nvvm) {
+  return std::make_unique<LowerKernelsToGpu>(gpu, nvvm);
 }
 
-void heddle::registerConvertKernelsToGpuPass() {
-  registerPass(createConvertKernelsToGpuPass);
+void heddle::registerLowerKernelsToGpuPass() {
+  registerPass([] { return createLowerKernelsToGpuPass(true, true); });
 }
