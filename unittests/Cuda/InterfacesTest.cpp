@@ -152,7 +152,7 @@ TEST_F(CudaInterfaces, HeddleRunNamesWhatIsWrong) {
                     "got 3; heddle-run --list-devices lists them\n");
   for (const char *bad : {"cuda:", "cuda:x", "cuda:1x", "cuda:-1", "gpu"})
     EXPECT_PART(heddleRun(bundle + " --device=" + bad, &exit),
-                "expected --device to be cpu, cuda, cuda:N or reference");
+                "expected --device to be cpu, cuda, cuda:N, emulator or reference");
   EXPECT_PART(heddleRun(bundle + " --check-launches", &exit),
               "expected --device=cuda with --check-launches, got 'cpu'");
   EXPECT_PART(heddleRun(bundle, &exit),

@@ -100,16 +100,13 @@ TEST(Report, ImagesShowWhatTheirKernelsTake) {
   EXPECT_EQ(json["bytes"], 77);
   EXPECT_EQ(json["kernels"][0]["grid"], (std::vector<int>{64, 3, 2}));
   EXPECT_EQ(json["kernels"][0]["stack_bytes"], 16);
-  EXPECT_EQ(json["kernels"][1]["registers"], -1);
+  EXPECT_TRUE(json["kernels"][1]["registers"].is_null()); // not known
   std::ostringstream text;
   printFunctionReport(function, 1, text);
   for (const char *part :
        {"cubin for sm_90a, 77 bytes",
-        "matmul_0: grid 64x3x2 of 128x1x1 threads, registers 168, shared 98304 "
-        "+ 32, spills 0, stack 16  128x128x64",
-        "rows_1: grid 1x1x1 of 1x1x1 threads, registers ?, shared 0 + ?, "
-        "spills "
-        "?, stack ?"})
+        "matmul_0   64x3x2    128        168      0     16    98336",
+        "rows_1          1      1          ?      ?      ?        0"})
     EXPECT_NE(text.str().find(part), std::string::npos) << text.str();
 }
 

@@ -106,7 +106,11 @@ void AttentionBuilder::chooseTiles() {
     int64_t widest = std::max(op.getQueryHeadDim(), op.getValueHeadDim());
     bool isF32 = getElementTypeOrSelf(op.getQuery().getType()).isF32();
     queryTile = widest <= 64 && sq > 64 && !isF32 ? 128 : 64;
-    keyTileSize = widest <= 128 && !isF32 ? 64 : 32;
+    keyTileSize =
+        isF32 ? std::max<int64_t>(
+                    8, 2048 / llvm::PowerOf2Ceil(std::max<int64_t>(widest, 64)))
+        : widest <= 128 ? 64
+                        : 32;
     numQueryTiles = llvm::divideCeil(sq, queryTile);
     return;
   }

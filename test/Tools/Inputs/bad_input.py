@@ -220,7 +220,7 @@ check("too many outputs", [RUN, bundle, "--output=@a.npy", "--output=@b.npy"],
 check("expected output of another shape",
       [RUN, bundle, "--expected-output=@" +
        write("other.npy", npy("<f4", (24,), floats))], r"float32\[24\]")
-check("unknown device", [RUN, bundle, "--device=abacus"], "cpu, cuda, cuda:N or reference")
+check("unknown device", [RUN, bundle, "--device=abacus"], "cpu, cuda, cuda:N, emulator or reference")
 check("bundle of another device", [RUN, bundle, "--device=cuda"],
       "compiled for target 'cpu', this device is 'cuda'")
 check("unknown function", [RUN, bundle, "--function=nosuch"], "nosuch")
