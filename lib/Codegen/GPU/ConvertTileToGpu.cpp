@@ -571,9 +571,13 @@ FailureOr<Value> GpuEmitter::emitMma(linalg::GenericOp op, const Operands &of,
     sharedB = *shared;
   }
   Value special;
-  if (skipZeros && sharedB)
+  if (skipZeros && sharedB) {
+    // Threads look at what they copied themselves; registers went to the places
+    // of their own layout.
+    if (!loads.contains(right))
+      barrier();
     special = heddle_gpu::AnyNotFiniteOp::create(b, loc, sharedB, Value());
-  else if (sharedA || sharedB)
+  } else if (sharedA || sharedB)
     barrier();
   if (sharedA)
     a = loadStaged(sharedA, *of.a, of.transA, 0, true);
