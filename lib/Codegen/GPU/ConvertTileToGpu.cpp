@@ -352,6 +352,7 @@ LogicalResult GpuEmitter::emitReduction(linalg::GenericOp op) {
   std::optional<heddle_gpu::CombineKind> kind;
   Value term;
   bool keepsNumbers = false; // max that passes over NaN
+  bool byRegion = false;     // by the op itself
   if (last && users.size() == 1 && users[0] == last && last->getNumOperands() == 2) {
     term = last->getOperand(last->getOperand(0) == acc ? 1 : 0);
     if (isa<arith::AddFOp, arith::AddIOp>(last))
@@ -364,6 +365,9 @@ LogicalResult GpuEmitter::emitReduction(linalg::GenericOp op) {
       kind = heddle_gpu::CombineKind::Min;
     else if (isa<arith::MaxNumFOp>(last))
       keepsNumbers = true;
+    else if (isa<arith::MinNumFOp, arith::MaxUIOp, arith::MinUIOp, arith::AndIOp,
+                 arith::OrIOp, arith::XOrIOp>(last))
+      byRegion = true;
   } else if (auto select = dyn_cast_or_null<arith::SelectOp>(last)) {
     auto compare = select.getCondition().getDefiningOp<arith::CmpFOp>();
     if (compare && compare.getPredicate() == arith::CmpFPredicate::OGT &&
@@ -373,9 +377,9 @@ LogicalResult GpuEmitter::emitReduction(linalg::GenericOp op) {
       term = compare.getLhs();
     }
   }
-  if (!term || (!kind && !keepsNumbers))
-    return op.emitOpError("expected a row reduction by add, mul, max or min "
-                          "for the GPU");
+  if (!term || (!kind && !keepsNumbers && !byRegion))
+    return op.emitOpError("expected a row reduction by add, mul, max, min, and, "
+                          "or, xor for the GPU");
   // Everything but the combination, over the whole tile.
   auto inputType = cast<RankedTensorType>(op.getDpsInputs()[0].getType());
   SmallVector<int64_t> extents = op.getStaticLoopRanges();
@@ -421,6 +425,17 @@ LogicalResult GpuEmitter::emitReduction(linalg::GenericOp op) {
       return failure();
     terms = results[0];
   }
+  // Sums of 16-bit elements are f32 until the end.
+  Type narrow;
+  if (auto f = dyn_cast<FloatType>(getElementTypeOrSelf(terms.getType()));
+      f && f.getWidth() < 32 && kind &&
+      (*kind == heddle_gpu::CombineKind::Add ||
+       *kind == heddle_gpu::CombineKind::Mul)) {
+    narrow = f;
+    terms = arith::ExtFOp::create(
+        b, loc,
+        cast<RankedTensorType>(terms.getType()).clone(b.getF32Type()), terms);
+  }
   Value reduced;
   Type resultType = heddle_gpu::reducedType(
       cast<RankedTensorType>(terms.getType()), 1);
@@ -437,9 +452,16 @@ LogicalResult GpuEmitter::emitReduction(linalg::GenericOp op) {
     Type element = getElementTypeOrSelf(terms.getType());
     Block *block = b.createBlock(&reduce.getCombine(), {}, {element, element},
                                  {loc, loc});
-    Value larger = arith::MaxNumFOp::create(b, loc, block->getArgument(0),
-                                            block->getArgument(1));
-    heddle_gpu::YieldOp::create(b, loc, larger);
+    Value both;
+    if (byRegion) {
+      OperationState state(loc, last->getName(), block->getArguments(),
+                           {element});
+      both = b.create(state)->getResult(0);
+    } else {
+      both = arith::MaxNumFOp::create(b, loc, block->getArgument(0),
+                                      block->getArgument(1));
+    }
+    heddle_gpu::YieldOp::create(b, loc, both);
     reduced = reduce.getResult(0);
   }
   const Layout &layout = layouts.of(op.getResult(0));
@@ -448,6 +470,8 @@ LogicalResult GpuEmitter::emitReduction(linalg::GenericOp op) {
   if (failed(start))
     return failure();
   Type type = reduced.getType();
+  if (narrow)
+    start = Value(arith::ExtFOp::create(b, loc, type, *start));
   Value result;
   if (keepsNumbers) {
     result = arith::MaxNumFOp::create(b, loc, reduced, *start);
@@ -455,6 +479,9 @@ LogicalResult GpuEmitter::emitReduction(linalg::GenericOp op) {
     OperationState state(loc, last->getName(), {*start, reduced}, {type});
     result = b.create(state)->getResult(0);
   }
+  if (narrow)
+    result = arith::TruncFOp::create(
+        b, loc, cast<RankedTensorType>(type).clone(narrow), result);
   define(op.getResult(0), result);
   return success();
 }
@@ -571,9 +598,13 @@ FailureOr<Value> GpuEmitter::emitMma(linalg::GenericOp op, const Operands &of,
     sharedB = *shared;
   }
   Value special;
-  if (skipZeros && sharedB)
+  if (skipZeros && sharedB) {
+    // Threads look at what they copied themselves; registers went to the places
+    // of their own layout.
+    if (!loads.contains(right))
+      barrier();
     special = heddle_gpu::AnyNotFiniteOp::create(b, loc, sharedB, Value());
-  else if (sharedA || sharedB)
+  } else if (sharedA || sharedB)
     barrier();
   if (sharedA)
     a = loadStaged(sharedA, *of.a, of.transA, 0, true);
@@ -683,6 +714,9 @@ LogicalResult GpuEmitter::emitStore(TileStoreOp op) {
     accumulate = heddle_gpu::AccumulateAttr::get(
         b.getContext(), heddle_gpu::Accumulate::Atomic);
   auto dest = cast<MemRefType>(op.getDest().getType());
+  // Threads read what others write over.
+  if (kernel->hasAttr(kKernelInPlace))
+    barrier();
   bool whole = true;
   for (auto [k, d] : llvm::enumerate(op.getDims()))
     whole &= dest.getDimSize(d) % type.getDimSize(k) == 0;
@@ -799,8 +833,9 @@ LogicalResult GpuEmitter::emitOp(Operation *op) {
           cast<TypedAttr>(dense.getSplatValue<Attribute>());
     return success();
   }
+  // Plain loops store scalars, which every thread would do.
   bool scalarOnly =
-      op->getNumRegions() == 0 &&
+      op->getNumRegions() == 0 && !isa<memref::StoreOp>(op) &&
       llvm::none_of(op->getResultTypes(), llvm::IsaPred<TensorType>) &&
       llvm::none_of(op->getOperandTypes(), llvm::IsaPred<TensorType>);
   if (!scalarOnly)

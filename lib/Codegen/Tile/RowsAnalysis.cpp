@@ -237,7 +237,10 @@ static void chooseBlockShape(RowsShape &shape, linalg::GenericOp main,
     shape.rowTile = std::max<int64_t>(16, upTo(rows, 64));
     shape.colTile = std::max<int64_t>(16, upTo(cols, 64));
     shape.depthTile = std::max<int64_t>(16, upTo(depth, 64));
-    shape.hiddenTile = shape.depthTile;
+    // Four warps share a product in pieces of 16x8.
+    int64_t narrowest = 512 / shape.rowTile;
+    shape.colTile = std::max(shape.colTile, narrowest);
+    shape.hiddenTile = std::max(shape.depthTile, narrowest);
   } else if (reductions) {
     shape.rowTile = upTo(rows, std::max<int64_t>(1, 4096 / std::max<int64_t>(1, cols)));
     shape.colTile = cols;

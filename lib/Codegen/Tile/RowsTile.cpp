@@ -321,12 +321,12 @@ Value RowsBuilder::contraction(linalg::GenericOp op, const Dims &dims) {
     }
     Value r = get(right, project(rightMap, rightLoops));
     // A prologue may have turned the zeros of the padding into anything.
-    if (ragged && !bufferOf(left)) {
-      auto type = cast<RankedTensorType>(a.getType());
-      a = t.elementwise(
-          {a}, {{0, 1}}, type.getShape(), type.getElementType(),
+    auto zeroBeyondDepth = [&](Value v, int64_t axis) {
+      auto type = cast<RankedTensorType>(v.getType());
+      return t.elementwise(
+          {v}, {{0, 1}}, type.getShape(), type.getElementType(),
           [&](OpBuilder &nb, ValueRange args) -> Value {
-            Value k = linalg::IndexOp::create(nb, loc, 1);
+            Value k = linalg::IndexOp::create(nb, loc, axis);
             Value left = t.index(depth);
             if (offset)
               left = arith::SubIOp::create(nb, loc, left, offset);
@@ -336,7 +336,11 @@ Value RowsBuilder::contraction(linalg::GenericOp op, const Dims &dims) {
                 nb, loc, nb.getZeroAttr(type.getElementType()));
             return arith::SelectOp::create(nb, loc, inside, args[0], zero);
           });
-    }
+    };
+    if (ragged && !bufferOf(left))
+      a = zeroBeyondDepth(a, 1);
+    if (ragged && !bufferOf(right))
+      r = zeroBeyondDepth(r, transposed ? 1 : 0);
     Type operandType = elementOf(a);
     // The matrix unit takes 16 bits as they are, and both of one type.
     if (!target.matrixUnits || operandType != elementOf(r) ||

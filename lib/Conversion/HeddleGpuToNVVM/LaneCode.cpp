@@ -181,6 +181,8 @@ SmallVector<int64_t> GlobalTile::strides() const {
 
 int64_t GlobalTile::vectorWidth(const Layout &layout, int64_t maxBytes,
                                 bool partial) const {
+  if (dims.empty()) // a scalar
+    return 1;
   SmallVector<int64_t> s = strides();
   unsigned last = dims.size() - 1;
   int64_t axis = dims[last];

@@ -298,9 +298,23 @@ struct AnyNotFinitePattern : OpConversionPattern<AnyNotFiniteOp> {
                       bytes);
     TileCode tile(code, layout);
     int64_t width = vectorWidth(layout, smem, axes);
+    // Threads that hold copies have copied nothing, and nothing orders their
+    // reads behind the copies of others.
+    Position redundant = layout.redundantBits();
+    Value owner = code.isZero(redundant.lane, redundant.warp);
+    scf::IfOp branch;
+    OpBuilder::InsertionGuard guard(b);
+    if (owner) {
+      branch = scf::IfOp::create(b, loc, b.getI32Type(), owner, true);
+      b.setInsertionPointToStart(branch.elseBlock());
+      scf::YieldOp::create(b, loc, code.i32(0));
+      b.setInsertionPointToStart(branch.thenBlock());
+    }
     Value all = code.i32(0);
     auto constant = [&](uint32_t x) { return code.i32(static_cast<int32_t>(x)); };
     for (int64_t r = 0; r < layout.numRegisters(); r += width) {
+      if (r & redundant.reg)
+        continue;
       auto type = VectorType::get({width}, element);
       Value v = LLVM::LoadOp::create(b, loc, type,
                                      addressOf(tile, shared, axes, r),
@@ -323,6 +337,11 @@ struct AnyNotFinitePattern : OpConversionPattern<AnyNotFiniteOp> {
         x = arith::AddIOp::create(b, loc, x, constant(step));
         all = arith::OrIOp::create(b, loc, all, x);
       }
+    }
+    if (owner) {
+      scf::YieldOp::create(b, loc, all);
+      b.setInsertionPointAfter(branch);
+      all = branch.getResult(0);
     }
     all = arith::AndIOp::create(b, loc, all, constant(carry));
     Value here = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, all,

@@ -1,13 +1,14 @@
 """Compiles a model file and judges every function in it.
 
-usage: check.py [--cpu=NAME] [--emulator=TARGET] [--match=REGEX] [--threads=N]
-                MODEL.mlir WORKDIR
+usage: check.py [--device=cpu|emulator|cuda] [--cpu=NAME] [--target=NAME]
+                [--match=REGEX] [--part=I/N] [--refused=REGEX:TEXT]... [--seeds=LIST]
+                [--threads=N] MODEL.mlir WORKDIR
 
-With --emulator every function runs on the emulator of a GPU, with its checks.
-
-Each public function is run on poisoned buffers. Without annotation its inputs
-are drawn and its results are compared with the reference device. Comments ahead
-of a function change that:
+Each public function is run on poisoned buffers, on the emulator with all
+sanitizers. Without annotation its inputs are drawn and its results are compared
+with the reference device. --part takes every N-th function, --refused expects an
+error for functions that it names, --seeds are orders of warps and lanes. Comments
+ahead of a function change that:
 
   // INPUT k: EXPRESSION      argument k; see `Tensor` below for what it may say
   // EXPECT k: [..] +- EPS    result k is this, row-major, to EPS of each element
@@ -15,7 +16,7 @@ of a function change that:
   // EXPECT k: finite         result k has no nan and no inf
   // REFERENCE: none          do not ask the reference device (its rule refuses a
                               result that is zero everywhere)
-  // ERROR: TEXT              heddle-compile refuses the function and says TEXT
+  // ERROR: TEXT              the compiler refuses the function and says TEXT
 
 Standard library only.
 """
@@ -128,6 +129,22 @@ def read_npy(path, dtype):
     return elements
 
 
+def signature(text):
+    """(dtype, shape) of arguments and of results, from a function's first lines."""
+    names = {"f32": "float32", "f64": "float64", "f16": "float16", "bf16": "bfloat16",
+             "i1": "bool", "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64",
+             "index": "int64"}
+
+    def tensors(part):
+        types = [t.split("x") if "index" not in t else t.split("index")[0].split("x")[:-1] + ["index"]
+                 for t in re.findall(r"tensor<([^>]*)>", part)]
+        return [{"dtype": names[t[-1]], "shape": [int(n) for n in t[:-1]]} for t in types]
+
+    head = re.split(r"\{[ ]*\n", text, maxsplit=1)[0]
+    arguments, _, results = head.partition("->")
+    return {"arguments": tensors(arguments), "results": tensors(results)}
+
+
 def parse(path):
     """(name, annotations, text) of each function, in order. A model file holds
     nothing but functions."""
@@ -190,31 +207,73 @@ def compile_chunk(options, begin, chunk, bundles, fail):
             compile_chunk(options, f"{begin}-{i}", [one], bundles, fail)
 
 
-def split_models(options, wanted, bundles):
-    """A file for each function, which heddle-run compiles for the emulator; the
-    signature is read off a report for the CPU."""
-    for name, _, text in wanted:
-        path = os.path.join(options.workdir, name + ".mlir")
-        with open(path, "w") as f:
-            f.write(text)
-        code, report, err = run(["heddle-compile", path, "--report=json"])
-        assert code == 0, err
-        bundles[name] = (path, json.loads(report)["functions"][0])
+def compile_error(options, path):
+    """Status and messages of the compiler for a file that it should refuse."""
+    if options.device == "cpu":
+        target = f"--cpu={options.cpu}"
+    else:
+        target = f"--target={options.target}"
+    code, _, err = run(["heddle-compile", path, target, "-o", os.devnull])
+    return code, err
+
+
+def judge(options, name, notes, model, info, how):
+    """Runs one function: None, or what is wrong."""
+    command = ["heddle-run", model, f"--function={name}",
+               f"--threads={options.threads}", *how]
+    reference = not any(kind == "REFERENCE" for kind, _, _ in notes)
+    if reference:
+        command.append("--check=reference")
+    results = info["results"]
+    outputs = [os.path.join(options.workdir, f"{name}.{i}.npy")
+               for i in range(len(results))]
+    for kind, number, text in notes:
+        if kind != "INPUT":
+            continue
+        argument = info["arguments"][int(number)]
+        path = os.path.join(options.workdir, f"{name}.in{number}.npy")
+        tensor = evaluate(text, argument["dtype"], argument["shape"])
+        write_npy(path, argument["dtype"], tensor)
+        command.append(f"--input=arg{number}=@{path}")
+    expectations = [(int(n), t) for kind, n, t in notes if kind == "EXPECT"]
+    if expectations:
+        command += [f"--output=@{p}" for p in outputs]
+    code, out, err = run(command)
+    matches = out.count("matches the reference device")
+    if code != 0 or (reference and matches != len(results)):
+        return f"{' '.join(command)} gives {code}\n{out}{err}"
+    if not reference and not expectations:
+        return "expected something to check, found no EXPECT"
+    for number, text in expectations:
+        wrong = compare(read_npy(outputs[number], results[number]["dtype"]), text)
+        if wrong:
+            return f"result {number}: {wrong}"
+    return None
 
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--emulator", default="")
+    parser.add_argument("--device", choices=("cpu", "emulator", "cuda"), default="cpu")
     parser.add_argument("--cpu", default="native")
+    parser.add_argument("--target", default="sm_80")
     parser.add_argument("--match", default="")
+    parser.add_argument("--part", default="0/1")
+    parser.add_argument("--refused", action="append", default=[])
+    parser.add_argument("--seeds", default="0")
     parser.add_argument("--threads", default="2")
     parser.add_argument("model")
     parser.add_argument("workdir")
     options = parser.parse_args()
     os.makedirs(options.workdir, exist_ok=True)
-    functions = parse(options.model)
+    part, parts = (int(n) for n in options.part.split("/"))
+    functions = [f for f in parse(options.model)
+                 if re.search(options.match, f[0])][part::parts]
     refused = {name: (notes[0][2], text) for name, notes, text in functions
                if notes and notes[0][0] == "ERROR"}
+    for rule in options.refused:
+        pattern, _, message = rule.partition(":")
+        refused.update({name: (message, text) for name, _, text in functions
+                        if re.search(pattern, name)})
     failures = []
 
     def fail(name, why):
@@ -225,63 +284,39 @@ def main():
         path = os.path.join(options.workdir, name + ".mlir")
         with open(path, "w") as f:
             f.write(text)
-        code, _, err = run(["heddle-compile", path, f"--cpu={options.cpu}",
-                            "-o", os.devnull])
+        code, err = compile_error(options, path)
         if code != 1 or message not in err:
             fail(name, f"expected the error '{message}', got status {code}: {err}")
         else:
             print(f"ok   {name}")
-    wanted = [f for f in functions
-              if f[0] not in refused and re.search(options.match, f[0])]
+    wanted = [f for f in functions if f[0] not in refused]
     bundles = {}
-    if options.emulator:
-        split_models(options, wanted, bundles)
-    for begin in range(0, 0 if options.emulator else len(wanted), CHUNK):
-        compile_chunk(options, begin, wanted[begin:begin + CHUNK], bundles, fail)
+    if options.device == "cpu":
+        for begin in range(0, len(wanted), CHUNK):
+            compile_chunk(options, begin, wanted[begin:begin + CHUNK], bundles, fail)
+    else:
+        for name, _, text in wanted:
+            path = os.path.join(options.workdir, name + ".mlir")
+            with open(path, "w") as f:
+                f.write(text)
+            bundles[name] = path, signature(text)
+    runs = [[]]
+    if options.device != "cpu":
+        runs = [[f"--device={options.device}", f"--target={options.target}"]]
+    if options.device == "emulator":
+        runs = [runs[0] + [f"--seed={seed}"] for seed in options.seeds.split(",")]
 
     for name, notes, _ in wanted:
         if name not in bundles:
             continue
-        bundle, info = bundles[name]
-        command = ["heddle-run", bundle, f"--function={name}",
-                   f"--threads={options.threads}"]
-        if options.emulator:
-            command += ["--device=emulator", f"--target={options.emulator}"]
-        reference = not any(kind == "REFERENCE" for kind, _, _ in notes)
-        if reference:
-            command.append("--check=reference")
-        results = info["results"]
-        outputs = [os.path.join(options.workdir, f"{name}.{i}.npy")
-                   for i in range(len(results))]
-        for kind, number, text in notes:
-            if kind != "INPUT":
-                continue
-            argument = info["arguments"][int(number)]
-            path = os.path.join(options.workdir, f"{name}.in{number}.npy")
-            tensor = evaluate(text, argument["dtype"], argument["shape"])
-            write_npy(path, argument["dtype"], tensor)
-            command.append(f"--input=arg{number}=@{path}")
-        expectations = [(int(n), t) for kind, n, t in notes if kind == "EXPECT"]
-        if expectations:
-            command += [f"--output=@{p}" for p in outputs]
-        code, out, err = run(command)
-        matches = out.count("matches the reference device")
-        if code != 0 or (reference and matches != len(results)):
-            fail(name, f"heddle-run gives {code}\n{out}{err}")
-            continue
-        if not reference and not expectations:
-            fail(name, "expected something to check, found no EXPECT")
-            continue
-        wrong = None
-        for number, text in expectations:
-            wrong = compare(read_npy(outputs[number], results[number]["dtype"]), text)
-            if wrong:
-                fail(name, f"result {number}: {wrong}")
-                break
-        if not wrong:
+        wrong = [why for how in runs
+                 if (why := judge(options, name, notes, *bundles[name], how))]
+        if wrong:
+            fail(name, wrong[0])
+        else:
             print(f"ok   {name}")
     print(f"{len(functions)} functions, {len(failures)} failures")
-    return 1 if failures or not (wanted or refused) else 0
+    return 1 if failures or not functions else 0
 
 
 sys.exit(main())
