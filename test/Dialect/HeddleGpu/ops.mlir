@@ -160,3 +160,21 @@ func.func @layouts(%c: tensor<16x40xf32, #c>, %row: tensor<64x32xbf16, #row>, %s
 func.func @panels(%s: !heddle_gpu.smem<64x128xbf16, #heddle_gpu.shared<vector_bytes = 16, rows_per_phase = 1, phases = 8, panel_bytes = 128>>) {
   return
 }
+
+// CHECK-LABEL: func @what_need_not_be_checked
+func.func @what_need_not_be_checked(%m: memref<64x32xbf16>, %s: !one, %t: !stages, %i: index,
+    %x: tensor<16x16xbf16, #a>, %y: tensor<16x40xbf16, #b>, %z: tensor<16x40xf32, #c>) {
+  // CHECK: heddle_gpu.load %{{.*}} dims [0, 1] in_bounds : memref<64x32xbf16>
+  %0 = heddle_gpu.load %m[%i, %i] dims [0, 1] in_bounds : memref<64x32xbf16> -> tensor<64x32xbf16, #row>
+  // CHECK: heddle_gpu.store %{{.*}} dims [0, 1] in_bounds : tensor
+  heddle_gpu.store %0 into %m[%i, %i] dims [0, 1] in_bounds : tensor<64x32xbf16, #row> into memref<64x32xbf16>
+  // CHECK: heddle_gpu.async_copy %{{.*}} dims [0, 1] in_bounds into %{{.*}} : memref<64x32xbf16> into [[$ONE]]
+  heddle_gpu.async_copy %m[%i, %i] dims [0, 1] in_bounds into %s : memref<64x32xbf16> into !one
+  // CHECK: heddle_gpu.any_not_finite %{{[^ ]*}} : [[$ONE]]
+  %1 = heddle_gpu.any_not_finite %s : !one
+  // CHECK: heddle_gpu.any_not_finite %{{.*}}{{\[}}%{{.*}}] : [[$STAGES]]
+  %2 = heddle_gpu.any_not_finite %t[%i] : !stages
+  // CHECK: heddle_gpu.dot mma %{{.*}}, %{{.*}}, %{{.*}} skip_zeros : tensor<16x16xbf16
+  %3 = heddle_gpu.dot mma %x, %y, %z skip_zeros : tensor<16x16xbf16, #a>, tensor<16x40xbf16, #b>, tensor<16x40xf32, #c>
+  return
+}
