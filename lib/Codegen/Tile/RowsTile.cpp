@@ -355,7 +355,7 @@ Value RowsBuilder::contraction(linalg::GenericOp op, const Dims &dims) {
   Value acc = fill ? t.fill(tileShape(dims), accType, *fill)
                    : convert(get(init, dims), accType);
   // Matrix units multiply 16 steps of the depth at a time.
-  auto whole = [&](int64_t size) {
+  auto whole = [&](int64_t size) -> int64_t {
     return target.matrixUnits ? llvm::alignTo(size, 16) : size;
   };
   if (block >= depth)
