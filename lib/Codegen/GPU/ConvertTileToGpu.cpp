@@ -408,7 +408,6 @@ LogicalResult GpuEmitter::emitReduction(linalg::GenericOp op) {
   args.push_back(Value());
   Value terms;
   {
-    IRMapping local;
     SmallVector<Value> results;
     // A body that ends with the term.
     Block part;
