@@ -30,12 +30,18 @@ protected:
   void addFigures(Row &row, Session &session) const override;
 };
 
+bool isTf32(const Row &row) { return row.value("precision", "") == "tf32"; }
+
 std::vector<Row> AttentionSuite::rows() const {
   std::vector<Row> rows;
-  for (const char *dtype : {"float32", "bfloat16", "float16"})
+  const std::pair<const char *, const char *> types[] = {{"float32", "ieee"},
+                                                         {"float32", "tf32"},
+                                                         {"bfloat16", ""},
+                                                         {"float16", ""}};
+  for (auto [dtype, precision] : types)
     for (int headDim : {64, 128})
       for (int seq : {128, 512, 600, 1024, 1500, 2048, 3000, 4096, 8192})
-        for (bool causal : {false, true})
+        for (bool causal : {false, true}) {
           rows.push_back({{"suite", name()},
                           {"impl", "heddle"},
                           {"dtype", dtype},
@@ -45,6 +51,9 @@ std::vector<Row> AttentionSuite::rows() const {
                           {"mode", "fwd"},
                           {"batch", 4},
                           {"heads", 8}});
+          if (*precision)
+            rows.back()["precision"] = precision;
+        }
   return rows;
 }
 
@@ -57,12 +66,15 @@ Status AttentionSuite::build(const Row &row, mlir::MLIRContext &context,
   config.headDim = rowInt(row, "head_dim");
   config.causal = row.at("causal").get<bool>();
   config.dtype = rowDType(row);
+  config.tf32 = isTf32(row);
   return buildAttention(context, config, model);
 }
 
 Status AttentionSuite::check(const Row &row, const CheckedRun &run,
                              bool sampled, Session &session,
                              Checker &checker) const {
+  if (isTf32(row))
+    checker.judgeAsTf32();
   if (!sampled)
     return checker.whole(run);
   std::vector<int64_t> rows =

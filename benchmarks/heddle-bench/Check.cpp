@@ -78,6 +78,7 @@ void Checker::merge(const HostTensor &actual, const PartReference &reference) {
   CompareOptions options;
   options.computeType = compute;
   options.model = isModel;
+  options.tf32 = tf32;
   CompareResult result = compareWithReference(
       actual, reference.exact,
       reference.declared ? &*reference.declared : nullptr, options);

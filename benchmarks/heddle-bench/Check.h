@@ -33,6 +33,9 @@ public:
   /// The graph is a whole model: no absolute cap on its error.
   void judgeAsModel() { isModel = true; }
 
+  /// Products of f32 were formed from operands rounded to TF32.
+  void judgeAsTf32() { tf32 = true; }
+
   /// Names what is compared: "whole output", "batch 0,7".
   void describe(std::string text) { what = std::move(text); }
 
@@ -49,12 +52,12 @@ public:
 private:
   /// Whether results are also judged by what their roundings must cost.
   bool needsDeclared() const {
-    return compute == DType::BF16 || compute == DType::F16;
+    return compute == DType::BF16 || compute == DType::F16 || tf32;
   }
 
   const Session &session;
   DType compute;
-  bool isModel = false;
+  bool isModel = false, tf32 = false;
   std::string what = "whole output";
   // Of the worst part so far.
   double relError = 0, maxAbsError = 0;

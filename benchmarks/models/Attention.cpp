@@ -44,7 +44,7 @@ Status buildAttention(MLIRContext &context, const AttentionConfig &config,
       graph.ops(), graph.loc(), graph.get("query").getType(), Type(),
       graph.get("query"), graph.get("key"), graph.get("value"), none, none,
       none, none, none, none, AttentionLayout::BSHD, FloatAttr(), mask,
-      Precision::IEEE);
+      config.tf32 ? Precision::TF32 : Precision::IEEE);
   model.module = graph.finish(op.getOut());
   model.function = "attention";
   model.params = 0;

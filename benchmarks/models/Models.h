@@ -29,6 +29,7 @@ struct AttentionConfig {
   int64_t batch = 4, heads = 8, seq = 1024, headDim = 64;
   bool causal = false;
   DType dtype = DType::F32;
+  bool tf32 = false; // f32 operands may be rounded to TF32
 };
 
 /// x (batch, tokens, model_dim) -> the same shape through `layers` pre-norm

@@ -15,6 +15,7 @@
 #include "heddle/Target/CpuObject.h"
 #include "heddle/Target/GpuImages.h"
 
+#include "F32Precision.h"
 #include "LowerKernelsToGpu.h"
 
 #include "mlir/Conversion/Passes.h"
@@ -146,13 +147,16 @@ static void addPlanStage(OpPassManager &pm) {
 
 /// Contract T: kernels are tile programs, each in a module of its own: from here
 /// on they are compiled side by side.
-static void addTileStage(OpPassManager &pm, const TileTarget &target) {
+static void addTileStage(OpPassManager &pm, const TileTarget &target,
+                         F32Precision precision = F32Precision::Ieee) {
   BuildTilesPassOptions options;
   options.lanes = target.lanes;
   options.threads = target.threads;
   options.matrixUnits = target.matrixUnits;
   options.queryTile = target.queryTile;
   options.keyTile = target.keyTile;
+  if (precision == F32Precision::Tf32)
+    pm.addPass(createAllowTf32Pass());
   pm.addPass(createIsolateKernelsPass());
   OpPassManager &kernel = pm.nest<ModuleOp>();
   kernel.addPass(createBuildTilesPass(options));
@@ -290,6 +294,9 @@ LogicalResult Driver::readTarget() {
     return module.emitError("expected a stage of --target=")
            << options.target << ": " << stageNames(gpu) << ", got '"
            << stageName(options.compileTo) << "'";
+  if (!gpu && options.f32Precision == F32Precision::Tf32)
+    return module.emitError("expected GPU targets with --f32-precision=tf32, "
+                            "got --target=cpu, which has IEEE f32 only");
   if (!gpu && failed(CpuTarget::parse(options.cpu, cpu, error)))
     return module.emitError(error);
   tiles = gpu ? tileTarget(*gpus.front()) : tileTarget(cpu);
@@ -365,7 +372,7 @@ LogicalResult Driver::cpuBack() {
 
 LogicalResult Driver::gpuBack(ModuleOp kernels, const GpuTarget &target) {
   if (failed(runPasses(kernels, [&](OpPassManager &pm) {
-        addTileStage(pm, tileTarget(target));
+        addTileStage(pm, tileTarget(target), options.f32Precision);
         // Both at once: what either refuses is listed together.
         if (upTo(Stage::Gpu))
           pm.addPass(createLowerKernelsToGpuPass(true, upTo(Stage::Nvvm)));
@@ -391,7 +398,13 @@ LogicalResult Driver::gpuBack() {
 LogicalResult Driver::run() {
   if (failed(readTarget()) || failed(selectEntry(module, options.entry)))
     return failure();
-  if (options.keepSource && options.entry.empty() && !options.source.empty()) {
+  bool tf32 = options.f32Precision == F32Precision::Tf32;
+  if (tf32 && failed(runPasses(module, [](OpPassManager &pm) {
+        pm.addPass(createAllowTf32Pass());
+      })))
+    return failure();
+  if (options.keepSource && options.entry.empty() && !options.source.empty() &&
+      !tf32) {
     source = options.source;
   } else if (options.keepSource) {
     llvm::raw_string_ostream os(source);
@@ -437,7 +450,13 @@ struct StageOptions : PassPipelineOptions<StageOptions> {
   Option<std::string> target{
       *this, "target", llvm::cl::desc("cpu, or a GPU as sm_80"),
       llvm::cl::init("cpu")};
+  Option<std::string> f32Precision{*this, "f32-precision",
+                                   llvm::cl::desc("ieee or tf32, on a GPU"),
+                                   llvm::cl::init("ieee")};
 
+  F32Precision precision() const {
+    return parseF32Precision(f32Precision).value_or(F32Precision::Ieee);
+  }
   /// The target's tiles; an unknown one stands for the CPU of this machine.
   TileTarget tiles() const {
     const GpuTarget *gpu = nullptr;
@@ -473,7 +492,7 @@ static void registerStages() {
   PassPipelineRegistration<StageOptions>(
       "heddle-stage-tile", "contract T: kernels as tile programs",
       [](OpPassManager &pm, const StageOptions &options) {
-        addTileStage(pm, options.tiles());
+        addTileStage(pm, options.tiles(), options.precision());
       });
   PassPipelineRegistration<>(
       "heddle-stage-cpu", "tile programs to vector loops",
@@ -500,6 +519,7 @@ void heddle::registerCompilerPasses() {
   registerHeddleGpuToNVVMPasses();
   registerHeddleNvvmToLLVMPasses();
   registerHeddleNvvmToEmulatorPasses();
+  registerAllowTf32Pass();
   registerLowerKernelsToGpuPass();
   registerStages();
 }

@@ -46,6 +46,12 @@ struct Flags {
   cl::opt<std::string> cpu{
       "cpu", cl::desc("native (default), x86-64-v3 or x86-64-v4"),
       cl::init("native"), cl::value_desc("name"), cl::cat(category)};
+  cl::opt<std::string> f32Precision{
+      "f32-precision",
+      cl::desc(
+          "products of f32 on a GPU: ieee (default), or tf32 on the matrix "
+          "unit, whose operands have 10 bits of mantissa"),
+      cl::init("ieee"), cl::value_desc("kind"), cl::cat(category)};
   cl::opt<std::string> emit{
       "emit",
       cl::desc("what to write: bundle (default), mlir; for a CPU llvm, asm; "
@@ -104,9 +110,9 @@ void releaseNames() {
   auto &registered = cl::getRegisteredOptions();
   llvm::SmallVector<cl::Option *> taken;
   for (llvm::StringRef name :
-       {"o", "output", "target", "cpu", "emit", "compile-to", "entry", "report",
-        "threads", "verify-each", "list-targets", "ptx-version", "line-info",
-        "libdevice", "ptxas", "cubin"})
+       {"o", "output", "target", "cpu", "f32-precision", "emit", "compile-to",
+        "entry", "report", "threads", "verify-each", "list-targets",
+        "ptx-version", "line-info", "libdevice", "ptxas", "cubin"})
     if (cl::Option *option = registered.lookup(name))
       taken.push_back(option);
   for (cl::Option *option : taken)
@@ -286,6 +292,14 @@ static Status readOptions(Options &options) {
     return status;
   if (own.cpu != "native" && own.cpu != "x86-64-v3" && own.cpu != "x86-64-v4")
     return expectedOneOf("cpu", "native, x86-64-v3 or x86-64-v4", own.cpu);
+  std::optional<F32Precision> precision = parseF32Precision(own.f32Precision);
+  if (!precision)
+    return expectedOneOf("f32-precision", "ieee or tf32", own.f32Precision);
+  if (*precision == F32Precision::Tf32 && options.gpus.empty())
+    return expectedOneOf("target",
+                         GpuTarget::names() + " with --f32-precision=tf32",
+                         own.target);
+  options.compile.f32Precision = *precision;
   options.compile.target = own.target;
   options.compile.cpu = own.cpu;
   options.compile.entry = own.entry;

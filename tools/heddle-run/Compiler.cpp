@@ -139,6 +139,8 @@ Status heddle::run::compileModel(const std::string &text,
   CompileOptions options;
   options.entry = request.entry;
   options.target = request.target;
+  if (request.tf32)
+    options.f32Precision = F32Precision::Tf32;
   options.gpu.makePtx = !request.emulator;
   options.gpu.makeEmulator = request.emulator;
   if (!model.get() ||

@@ -35,6 +35,7 @@ struct CompileRequest {
   std::string entry;          // empty: every public function
   std::string target = "cpu"; // this CPU, or a GPU as sm_80
   bool emulator = false;      // for the emulator of that GPU
+  bool tf32 = false;          // products of f32 on the matrix unit
 };
 
 /// Compiles a model in MLIR text or bytecode. `name` is what its diagnostics

@@ -41,6 +41,7 @@ static Status readBytes(const std::string &path, std::string &bytes) {
 static Status chooseTarget(const Options &options, CompileRequest &request) {
   request.emulator = options.device == DeviceKind::Emulator;
   request.target = options.target;
+  request.tf32 = options.tf32;
   if (!request.target.empty())
     return {};
   std::vector<CudaDeviceInfo> devices;

@@ -18,6 +18,7 @@ namespace {
 /// The options as CLI11 fills them.
 struct RawOptions {
   std::string device = "cpu", check, report, referenceMode = "exact", sanitize;
+  std::string f32Precision = "ieee";
   std::vector<std::string> inputs, outputs, expected;
   double rtol = 0, atol = 0;
 };
@@ -101,6 +102,11 @@ Status readEmulatorOptions(const RawOptions &raw, Options &options) {
   if (!options.target.empty() && !emulator &&
       options.device != DeviceKind::Cuda)
     return wanted("emulator or cuda", "--target");
+  if (raw.f32Precision != "ieee" && raw.f32Precision != "tf32")
+    return expectedOneOf("--f32-precision", "ieee or tf32", raw.f32Precision);
+  options.tf32 = raw.f32Precision == "tf32";
+  if (options.tf32 && !emulator && options.device != DeviceKind::Cuda)
+    return wanted("emulator or cuda", "--f32-precision");
   if (!raw.sanitize.empty() && !emulator)
     return wanted("emulator", "--sanitize");
   if (options.seed && !emulator)
@@ -191,6 +197,9 @@ Status heddle::run::parseCommandLine(int argc, char **argv, Options &options,
   app.add_option("--target", options.target,
                  "GPU that a graph is compiled for, as sm_80; default: that of "
                  "the CUDA device, sm_80 on the emulator");
+  app.add_option("--f32-precision", raw.f32Precision,
+                 "products of f32 of a graph on a GPU: ieee (default), or tf32 "
+                 "on the matrix unit");
   app.add_option("--sanitize", raw.sanitize,
                  "checks of the emulator: all (default), none, or of memcheck, "
                  "racecheck, initcheck, synccheck, joined by commas");

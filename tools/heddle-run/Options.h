@@ -30,6 +30,7 @@ struct Options {
   /// What a graph is compiled for on a CUDA device or the emulator; empty: the
   /// device's own, sm_80 on the emulator.
   std::string target;
+  bool tf32 = false;       // on GPUs: products of f32 on the matrix unit
   uint32_t sanitizers = 0; // of the emulator
   uint64_t seed = 0;       // of the emulator's order of warps
   std::string function; // empty: the only one

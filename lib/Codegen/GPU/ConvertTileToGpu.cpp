@@ -89,6 +89,14 @@ LogicalResult GpuEmitter::emitOp(Operation *op) {
   }
   if (auto transpose = dyn_cast<linalg::TransposeOp>(op)) {
     Value input = transpose.getInput();
+    // Products read it transposed.
+    auto isProduct = [](Operation *user) {
+      auto generic = dyn_cast<linalg::GenericOp>(user);
+      return generic && isTileContraction(generic);
+    };
+    if (loads.contains(input) &&
+        llvm::all_of(transpose->getResult(0).getUsers(), isProduct))
+      return success();
     Value result = transpose->getResult(0);
     // The layout whose transpose is the result's.
     Layout from = layouts.of(result).transpose({1, 0});

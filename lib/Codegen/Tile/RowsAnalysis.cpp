@@ -222,9 +222,12 @@ static int64_t evenTile(int64_t extent, int64_t most, int64_t unit) {
 }
 
 /// Tiles of a thread block: sides are powers of two where the extent allows, an
-/// accumulator has up to 64 elements to each of 128 threads.
+/// accumulator has up to 64 elements to each thread. The larger a product's
+/// tile, the fewer bytes of operands each of its elements costs; small results
+/// are cut until every multiprocessor has a block.
 static void chooseBlockShape(RowsShape &shape, linalg::GenericOp main,
-                             bool reductions, int64_t rows, int64_t cols) {
+                             bool reductions, int64_t rows, int64_t cols,
+                             int64_t points, int64_t multiprocessors) {
   auto upTo = [](int64_t extent, int64_t most) {
     int64_t tile = 1;
     while (tile < extent && tile < most)
@@ -234,13 +237,28 @@ static void chooseBlockShape(RowsShape &shape, linalg::GenericOp main,
   if (main) {
     RowsContraction c = *matchRowsContraction(main);
     int64_t depth = main.getStaticLoopRanges()[c.k];
-    shape.rowTile = std::max<int64_t>(16, upTo(rows, 64));
-    shape.colTile = std::max<int64_t>(16, upTo(cols, 64));
-    shape.depthTile = std::max<int64_t>(16, upTo(depth, 64));
+    int64_t wideTiles =
+        points * llvm::divideCeil(rows, 128) * llvm::divideCeil(cols, 128);
+    bool wide = rows > 64 && cols > 64 && wideTiles >= multiprocessors &&
+                !hasContraction(main.getDpsInputs()[0]);
+    bool narrowElements = llvm::all_of(main.getDpsInputs(), [](Value v) {
+      return getElementTypeOrSelf(v.getType()).getIntOrFloatBitWidth() <= 16;
+    });
+    int64_t side = wide ? 128 : 64;
+    // Rows of 64 bytes in shared memory where tiles are wide, else of 128.
+    int64_t deepest = (wide ? 64 : 128) / (narrowElements ? 2 : 4);
+    shape.rowTile = std::max<int64_t>(16, upTo(rows, side));
+    shape.colTile = std::max<int64_t>(16, upTo(cols, side));
+    shape.depthTile = std::max<int64_t>(16, upTo(depth, deepest));
+    if (wide)
+      shape.warps = 8;
+    if (wide && depth >= 4 * shape.depthTile)
+      shape.stages = 3;
     // Four warps share a product in pieces of 16x8.
     int64_t narrowest = 512 / shape.rowTile;
     shape.colTile = std::max(shape.colTile, narrowest);
-    shape.hiddenTile = std::max(shape.depthTile, narrowest);
+    shape.hiddenTile =
+        std::max(std::max<int64_t>(16, upTo(depth, 64)), narrowest);
   } else if (reductions) {
     shape.rowTile = upTo(rows, std::max<int64_t>(1, 4096 / std::max<int64_t>(1, cols)));
     shape.colTile = cols;
@@ -312,7 +330,8 @@ std::optional<RowsShape> heddle::chooseRowsShape(Value root,
   int64_t cols = shape.col >= 0 ? type.getDimSize(shape.col) : 1;
   int64_t points = type.getNumElements() / std::max<int64_t>(1, rows * cols);
   if (target.matrixUnits) {
-    chooseBlockShape(shape, main, reductions, rows, cols);
+    chooseBlockShape(shape, main, reductions, rows, cols, points,
+                     target.threads);
     return shape;
   }
   int64_t lanes = target.lanes;
@@ -393,8 +412,11 @@ bool heddle::mayWriteOver(Value root, Value input, const TileTarget &target) {
   if (!shape)
     return false;
   auto type = cast<RankedTensorType>(root.getType());
-  bool single =
-      shape->col >= 0 && shape->colTile >= type.getDimSize(shape->col);
+  // Tiles of products on a GPU depend on the chip, of which there may be
+  // several.
+  bool single = shape->col >= 0 &&
+                shape->colTile >= type.getDimSize(shape->col) &&
+                !(target.matrixUnits && mainContraction(root));
   SmallVector<int64_t> axis;
   for (int64_t d = 0; d < type.getRank(); ++d)
     axis.push_back(d);

@@ -43,24 +43,33 @@ struct DotPattern : OpConversionPattern<DotOp> {
   }
 
 private:
-  /// Registers of thread 0 that make up the fragment at (row, col), packed to 32
-  /// bits each.
+  /// Registers of thread 0 that make up the fragment at (row, col), packed to
+  /// 32 bits each. `pairs` is the side along which neighbours of the depth
+  /// stand in for t and t + 4, or -1.
   static SmallVector<Value> fragment(OpBuilder &b, Location loc, Value v,
                                      const Layout &layout, const Layout &one,
-                                     int64_t row, int64_t col) {
+                                     int64_t row, int64_t col, int pairs) {
     SmallVector<int64_t> regs;
-    for (const Coordinates &c : one.registerCoordinates())
+    for (Coordinates c : one.registerCoordinates()) {
+      if (pairs >= 0)
+        c[pairs] /= 4;
       regs.push_back(*layout.registerOf({row + c[0], col + c[1]}, 0, 0));
+    }
     Type element = cast<VectorType>(v.getType()).getElementType();
     int64_t pack = 32 / element.getIntOrFloatBitWidth();
     SmallVector<Value> packed;
     for (size_t i = 0; i < regs.size(); i += pack) {
+      if (pack == 1) {
+        // Unrounded, the instruction would cut off the low bits.
+        packed.push_back(NVVM::ConvertFloatToTF32Op::create(
+            b, loc, b.getI32Type(), extract(b, loc, v, regs[i]),
+            NVVM::FPRoundingMode::RNA));
+        continue;
+      }
       Value part = pick(b, loc, v, ArrayRef<int64_t>(regs).slice(i, pack));
-      // f16 operands are pairs; bf16 and tf32 travel as i32.
+      // f16 operands are pairs; bf16 travels as i32.
       if (!element.isF16())
-        part = LLVM::BitcastOp::create(
-            b, loc, b.getI32Type(),
-            pack == 1 ? extract(b, loc, part, 0) : part);
+        part = LLVM::BitcastOp::create(b, loc, b.getI32Type(), part);
       packed.push_back(part);
     }
     return packed;
@@ -86,6 +95,8 @@ private:
                                                         Location loc,
                                                         ArrayRef<Value> words,
                                                         Type element) {
+    if (element.isF32())
+      return splitSpecialWords(b, loc, words);
     bool isBf16 = element.isBF16();
     uint32_t exponent = isBf16 ? 0x7f807f80u : 0x7c007c00u;
     uint32_t mantissa = isBf16 ? 0x007f007fu : 0x03ff03ffu;
@@ -135,6 +146,36 @@ private:
     return parts;
   }
 
+  /// The same for words of one TF32 number.
+  static std::array<SmallVector<Value>, 3>
+  splitSpecialWords(OpBuilder &b, Location loc, ArrayRef<Value> words) {
+    ThreadCode code(b, loc);
+    auto compare = [&](arith::CmpIPredicate p, Value x, uint32_t y) -> Value {
+      return arith::CmpIOp::create(b, loc, p, x,
+                                   code.i32(static_cast<int32_t>(y)));
+    };
+    auto select = [&](Value condition, Value x, Value y) -> Value {
+      return arith::SelectOp::create(b, loc, condition, x, y);
+    };
+    Value zero = code.i32(0), one = code.i32(0x3f800000);
+    std::array<SmallVector<Value>, 3> parts;
+    for (Value w : words) {
+      Value size = arith::AndIOp::create(b, loc, w, code.i32(0x7fffffff));
+      Value special = compare(arith::CmpIPredicate::uge, size, 0x7f800000u);
+      Value nan = compare(arith::CmpIPredicate::ugt, size, 0x7f800000u);
+      // As signed numbers infinities are ordered by their sign.
+      Value plus = compare(arith::CmpIPredicate::sge, w, 0x7f800000u);
+      plus = arith::OrIOp::create(b, loc, plus, nan);
+      Value negative = compare(arith::CmpIPredicate::slt, w, 0);
+      Value minus = arith::AndIOp::create(b, loc, special, negative);
+      minus = arith::OrIOp::create(b, loc, minus, nan);
+      parts[0].push_back(select(special, zero, w));
+      parts[1].push_back(select(plus, one, zero));
+      parts[2].push_back(select(minus, one, zero));
+    }
+    return parts;
+  }
+
   /// accumulator + left * right by mma.sync; layouts are the op's. With
   /// `special` zeros of left skip what right holds, and products of indicators
   /// tell which sums see an infinity or a NaN.
@@ -171,11 +212,12 @@ private:
       }
       return acc;
     };
+    bool pairs = kind == ProductKind::MmaTf32 && hasPairedDepth(la);
     auto leftAt = [&](int64_t m, int64_t k) {
-      return fragment(b, loc, left, la, fa, m, k);
+      return fragment(b, loc, left, la, fa, m, k, pairs ? 1 : -1);
     };
     auto rightAt = [&](int64_t k, int64_t n) {
-      return fragment(b, loc, right, lb, fb, k, n);
+      return fragment(b, loc, right, lb, fb, k, n, pairs ? 0 : -1);
     };
     auto keep = [&](const Accumulator &acc) {
       for (auto [value, reg] : llvm::zip(acc.values, acc.regs))

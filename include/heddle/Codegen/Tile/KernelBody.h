@@ -18,8 +18,12 @@ namespace heddle {
 constexpr llvm::StringLiteral kKernelFamily = "heddle.family";
 constexpr llvm::StringLiteral kKernelInPlace = "heddle.in_place";
 constexpr llvm::StringLiteral kKernelTile = "heddle.tile";
+/// On a GPU, a unit: products of f32 round their operands to TF32.
+constexpr llvm::StringLiteral kKernelTf32 = "heddle.tf32";
 /// On a GPU: warps of a block, where the builder wants a certain number.
 constexpr llvm::StringLiteral kKernelWarps = "heddle.warps";
+/// On a GPU: stages of tiles that loops copy, where the builder wants a number.
+constexpr llvm::StringLiteral kKernelStages = "heddle.stages";
 
 /// The buffer a graph value of a kernel is read from, or null.
 inline mlir::Value bufferOf(mlir::Value tensor) {
