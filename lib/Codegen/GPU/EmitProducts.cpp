@@ -182,7 +182,7 @@ static std::pair<linalg::GenericOp, bool> productInLoop(OpOperand &use,
 /// Operands that a loop reads again and again are staged ahead of it, and held
 /// in registers where a matrix unit takes them and not too many are needed.
 LogicalResult GpuEmitter::prefetch(Value v) {
-  constexpr int64_t kHeldRegisters = 160; // with an accumulator
+  constexpr int64_t kHeldRegisters = 120; // with an accumulator
   for (OpOperand &use : v.getUses()) {
     auto [op, isLeft] = productInLoop(use, v.getParentBlock());
     if (!op)

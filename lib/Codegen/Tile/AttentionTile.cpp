@@ -156,7 +156,7 @@ void AttentionBuilder::chooseF32Tiles(int64_t widest) {
     return;
   }
   queryTile = widest <= 64 && !small ? 128 : widest <= 128 ? 64 : 32;
-  keyTileSize = widest <= 128 ? 32 : 16;
+  keyTileSize = widest <= 192 ? 32 : 16;
   stages = 1;
 }
 

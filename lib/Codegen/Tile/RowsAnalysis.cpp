@@ -4,6 +4,7 @@
 #include "heddle/Codegen/Tile/KernelBody.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -221,13 +222,28 @@ static int64_t evenTile(int64_t extent, int64_t most, int64_t unit) {
   return llvm::alignTo(llvm::divideCeil(extent, pieces), unit);
 }
 
+/// Whether functions such as tanh are taken of the elements of the main
+/// product.
+static bool hasMathAfter(Value v, linalg::GenericOp main) {
+  linalg::GenericOp op = opOf(v);
+  if (!op || op == main)
+    return false;
+  for (Operation &inner : op.getRegion().front())
+    if (isa<math::MathDialect>(inner.getDialect()) &&
+        !isa<math::FmaOp, math::AbsFOp>(inner))
+      return true;
+  return llvm::any_of(op.getDpsInputs(),
+                      [&](Value in) { return hasMathAfter(in, main); });
+}
+
 /// Tiles of a thread block: sides are powers of two where the extent allows, an
 /// accumulator has up to 64 elements to each thread. The larger a product's
 /// tile, the fewer bytes of operands each of its elements costs; small results
 /// are cut until every multiprocessor has a block.
-static void chooseBlockShape(RowsShape &shape, linalg::GenericOp main,
-                             bool reductions, int64_t rows, int64_t cols,
-                             int64_t points, int64_t multiprocessors) {
+static void chooseBlockShape(RowsShape &shape, Value root,
+                             linalg::GenericOp main, bool reductions,
+                             int64_t rows, int64_t cols, int64_t points,
+                             int64_t multiprocessors) {
   auto upTo = [](int64_t extent, int64_t most) {
     int64_t tile = 1;
     while (tile < extent && tile < most)
@@ -248,7 +264,9 @@ static void chooseBlockShape(RowsShape &shape, linalg::GenericOp main,
     // Rows of 64 bytes in shared memory where tiles are wide, else of 128.
     int64_t deepest = (wide ? 64 : 128) / (narrowElements ? 2 : 4);
     shape.rowTile = std::max<int64_t>(16, upTo(rows, side));
-    shape.colTile = std::max<int64_t>(16, upTo(cols, side));
+    // Functions need registers of their own for each element.
+    bool narrow = wide && hasMathAfter(root, main);
+    shape.colTile = std::max<int64_t>(16, upTo(cols, narrow ? 64 : side));
     shape.depthTile = std::max<int64_t>(16, upTo(depth, deepest));
     if (wide)
       shape.warps = 8;
@@ -330,7 +348,7 @@ std::optional<RowsShape> heddle::chooseRowsShape(Value root,
   int64_t cols = shape.col >= 0 ? type.getDimSize(shape.col) : 1;
   int64_t points = type.getNumElements() / std::max<int64_t>(1, rows * cols);
   if (target.matrixUnits) {
-    chooseBlockShape(shape, main, reductions, rows, cols, points,
+    chooseBlockShape(shape, root, main, reductions, rows, cols, points,
                      target.threads);
     return shape;
   }
