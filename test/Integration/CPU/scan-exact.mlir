@@ -127,9 +127,12 @@ func.func @parts_with_carried_state_equal_the_whole(
   %l = tensor.extract_slice %y[0, 2, 0] [1, 1, 40] [1, 1, 1] : tensor<1x3x40xf32> to tensor<1x1x40xf32>
   %d1 = arith.subf %l, %y1 : tensor<1x1x40xf32>
   %d2 = arith.subf %f, %f1 : tensor<1x40x5xf32>
-  %c0 = tensor.collapse_shape %d0 [[0, 1, 2]] : tensor<1x2x40xf32> into tensor<80xf32>
-  %c1 = tensor.collapse_shape %d1 [[0, 1, 2]] : tensor<1x1x40xf32> into tensor<40xf32>
-  %c2 = tensor.collapse_shape %d2 [[0, 1, 2]] : tensor<1x40x5xf32> into tensor<200xf32>
+  %m0 = math.absf %d0 : tensor<1x2x40xf32>
+  %c0 = tensor.collapse_shape %m0 [[0, 1, 2]] : tensor<1x2x40xf32> into tensor<80xf32>
+  %m1 = math.absf %d1 : tensor<1x1x40xf32>
+  %c1 = tensor.collapse_shape %m1 [[0, 1, 2]] : tensor<1x1x40xf32> into tensor<40xf32>
+  %m2 = math.absf %d2 : tensor<1x40x5xf32>
+  %c2 = tensor.collapse_shape %m2 [[0, 1, 2]] : tensor<1x40x5xf32> into tensor<200xf32>
   %e = tensor.empty() : tensor<f32>
   %z = linalg.fill ins(%zero : f32) outs(%e : tensor<f32>) -> tensor<f32>
   %s0 = linalg.reduce { arith.addf } ins(%c0 : tensor<80xf32>) outs(%z : tensor<f32>) dimensions = [0]
