@@ -2,7 +2,9 @@
 //
 // Speed is that of the kernels' fibres, so commands are walked as they are. A
 // record per space says which of its bytes have been written: kernels, copies
-// and fills keep it, initcheck reads it.
+// and fills keep it, initcheck reads it. A buffer that a launch fills starts
+// unwritten, so that what an earlier buffer left in its memory is not taken for
+// its value.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,8 +21,6 @@
 using namespace heddle;
 using namespace heddle::emulator;
 
-/// All bits set: a NaN in every float type, -1 in every integer type.
-static constexpr uint8_t kPoison = 0xff;
 /// What wide accesses of a GPU need.
 static constexpr uintptr_t kAlignment = 16;
 
@@ -40,6 +40,7 @@ struct EmulatorExecutable::Impl {
   std::unique_ptr<EmulatorModule> module;
   MappedMemory arena, constants;
   std::vector<Area> areas; // arguments, results, arena, constants
+  std::vector<std::vector<EmulatorParameterUse>> uses; // by kernel
   std::vector<EmulatorKernelReport> reports;
   int64_t iterations[bundle::kMaxRepeatDepth] = {};
   mutable std::mutex running;
@@ -54,6 +55,7 @@ struct EmulatorExecutable::Impl {
   void copy(const Command &c);
   void fill(const Command &c);
   PlacedBuffer place(const BufferRef &b);
+  std::vector<OutputBuffer> outputsOf(const Command &c);
 };
 
 //===----------------------------------------------------------------------===//
@@ -138,6 +140,9 @@ Status EmulatorExecutable::Impl::load(const Program &program) {
                                         image->bytes.size(), module);
         !s)
       return s;
+  if (module)
+    for (const GpuKernel &k : image->kernels)
+      uses.push_back(module->parameterUses(k.symbol));
   if (Status s = allocate(); !s)
     return s;
   // Both live on in their loaded form.
@@ -218,6 +223,28 @@ PlacedBuffer EmulatorExecutable::Impl::place(const BufferRef &b) {
   return p;
 }
 
+/// Buffers that parameters are only written through. Others of the launch may
+/// lie in the same place.
+std::vector<OutputBuffer>
+EmulatorExecutable::Impl::outputsOf(const Command &c) {
+  const std::vector<EmulatorParameterUse> &use = uses[c.kernel];
+  std::vector<OutputBuffer> outputs;
+  std::vector<PlacedBuffer> inputs;
+  for (size_t i = 0; i < std::min(c.args.size(), use.size()); ++i)
+    for (const BufferRef &b : c.args[i].buffers) {
+      bool isTable = c.args[i].kind == LaunchArg::Kind::PointerTable;
+      if (isTable || use[i].read)
+        inputs.push_back(place(b));
+      else if (use[i].written)
+        outputs.push_back({place(b), false});
+    }
+  for (OutputBuffer &o : outputs)
+    for (const PlacedBuffer &in : inputs)
+      o.overInput |= in.pointer < o.place.pointer + o.place.bytes &&
+                     o.place.pointer < in.pointer + in.bytes;
+  return outputs;
+}
+
 Status EmulatorExecutable::Impl::launch(const Command &c) {
   const GpuKernel &k = image->kernels[c.kernel];
   EmulatorKernelReport &report = reports[c.kernel];
@@ -260,7 +287,10 @@ Status EmulatorExecutable::Impl::launch(const Command &c) {
   launch.buffers = disjointBuffers(std::move(placed));
 
   LaunchReport one;
+  std::vector<OutputBuffer> outputs = outputsOf(c);
+  beginOutputs(outputs);
   Status status = module->launch(launch, one);
+  endOutputs(outputs);
   report.sum.counters.add(one.counters);
   report.sum.findings.insert(report.sum.findings.end(), one.findings.begin(),
                              one.findings.end());

@@ -20,6 +20,8 @@ constexpr llvm::StringLiteral kKernelInPlace = "heddle.in_place";
 constexpr llvm::StringLiteral kKernelTile = "heddle.tile";
 /// On a GPU: warps of a block, where the builder wants a certain number.
 constexpr llvm::StringLiteral kKernelWarps = "heddle.warps";
+/// On a GPU: bits of the kernel's index values; 32 where it is absent.
+constexpr llvm::StringLiteral kIndexBits = "heddle.index_bits";
 
 /// The buffer a graph value of a kernel is read from, or null.
 inline mlir::Value bufferOf(mlir::Value tensor) {

@@ -52,8 +52,7 @@ static std::string opProblem(Operation *op, StringRef target) {
     return text;
   }
   if (!target.empty() &&
-      isa<SelectiveScanOp, SsdOp, LinearScanOp, ValueAndGradOp, GatherOp,
-          ScatterAddOp, RandomBitsOp>(op)) {
+      isa<SelectiveScanOp, SsdOp, LinearScanOp, ValueAndGradOp>(op)) {
     os << "'" << op->getName()
        << "' has no " << target << " kernel yet; run it with --device=reference";
     return text;
