@@ -51,8 +51,9 @@ static std::string opProblem(Operation *op, StringRef target) {
           "ops";
     return text;
   }
-  if (!target.empty() &&
-      isa<SelectiveScanOp, SsdOp, LinearScanOp, ValueAndGradOp>(op)) {
+  bool onCpuOnly = isa<SelectiveScanOp, LinearScanOp>(op);
+  if ((!target.empty() && isa<SsdOp, ValueAndGradOp>(op)) ||
+      (target == "gpu" && onCpuOnly)) {
     os << "'" << op->getName()
        << "' has no " << target << " kernel yet; run it with --device=reference";
     return text;
