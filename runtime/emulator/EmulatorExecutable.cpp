@@ -10,6 +10,7 @@
 
 #include "heddle/Runtime/EmulatorDevice.h"
 
+#include "../core/Binding.h"
 #include "../core/BundleFormat.h"
 #include "../core/Memory.h"
 #include "LaunchBuffers.h"
@@ -104,9 +105,7 @@ Status EmulatorExecutable::Impl::allocate() {
 
   auto named = [&](const char *what, size_t i, const NamedTensorType &value) {
     Area &a = areas.emplace_back();
-    a.name = std::string(what) + " " + std::to_string(i);
-    if (!value.name.empty())
-      a.name += " '" + value.name + "'";
+    a.name = valueName(what, i, value);
     return &a;
   };
   for (size_t i = 0; i < function.arguments.size(); ++i)
@@ -156,40 +155,21 @@ Status EmulatorExecutable::Impl::load(const Program &program) {
 // Running
 //===----------------------------------------------------------------------===//
 
-/// What is wrong with the pointer of an argument or result, or success.
-static Status checkPointer(const Area &area, const NamedTensorType &value,
-                           const void *pointer, bool used) {
-  if (!used || value.type.byteSize() == 0)
-    return {};
-  if (!pointer)
-    return Status::error("expected a pointer to " + value.type.str() + " for " +
-                         area.name + ", got null");
-  if (reinterpret_cast<uintptr_t>(pointer) % kAlignment)
-    return Status::error("expected " + area.name +
-                         " to be aligned to 16 bytes, as memory of a GPU is; "
-                         "pass an aligned buffer");
-  return {};
-}
-
 Status EmulatorExecutable::Impl::bind(void *const *args, void *const *results) {
+  if (Status s = bindBuffers(function, args, results, /*aliases=*/true,
+                             [&](size_t i, const void *p) {
+                               areas[i].base = static_cast<uint8_t *>(
+                                   const_cast<void *>(p));
+                             });
+      !s)
+    return s;
   size_t numArgs = function.arguments.size();
-  for (size_t i = 0; i < numArgs; ++i) {
-    const NamedTensorType &a = function.arguments[i];
-    areas[i].base = args ? static_cast<uint8_t *>(args[i]) : nullptr;
-    if (Status s = checkPointer(areas[i], a, areas[i].base, a.used); !s)
-      return s;
-  }
-  for (size_t i = 0; i < function.results.size(); ++i) {
-    const NamedTensorType &r = function.results[i];
-    Area &area = areas[numArgs + i];
-    area.base = results ? static_cast<uint8_t *>(results[i]) : nullptr;
-    if (Status s = checkPointer(area, r, area.base, true); !s)
-      return s;
-    if (r.alias >= 0 && area.base != areas[r.alias].base)
-      return Status::error(
-          "result " + std::to_string(i) + " lives in the donated argument " +
-          std::to_string(r.alias) + "; pass the same pointer for both");
-  }
+  for (size_t i = 0; i < numArgs + function.results.size(); ++i)
+    if ((i >= numArgs || function.arguments[i].used) &&
+        reinterpret_cast<uintptr_t>(areas[i].base) % kAlignment)
+      return Status::error("expected " + areas[i].name +
+                           " to be aligned to 16 bytes, as memory of a GPU is; "
+                           "pass an aligned buffer");
   return {};
 }
 

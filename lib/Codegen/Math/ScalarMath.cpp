@@ -146,11 +146,12 @@ static Value fromF64(OpBuilder &b, Location loc, Value v, Type type) {
 
 LogicalResult heddle::expandScalarMath(Operation *op, RewriterBase &rewriter) {
   ScalarFunction function = findScalarFunction(op);
+  if (!function)
+    return rewriter.notifyMatchFailure(op, "has no function of f64");
   auto type = op->getResult(0).getType();
   Type element = getElementTypeOrSelf(type);
-  if (!function || !isa<FloatType>(element) ||
-      element.getIntOrFloatBitWidth() > 64)
-    return rewriter.notifyMatchFailure(op, "has no function of f64");
+  if (!isa<FloatType>(element) || element.getIntOrFloatBitWidth() > 64)
+    return rewriter.notifyMatchFailure(op, "needs floats of at most 64 bits");
   Location loc = op->getLoc();
   auto vector = dyn_cast<VectorType>(type);
   if (vector && vector.getRank() != 1)

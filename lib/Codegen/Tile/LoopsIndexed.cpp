@@ -90,6 +90,8 @@ std::pair<Value, Value> LoopsBuilder::rowAt(Value indices, Positions position,
   Value i = element(indices, position);
   if (i.getType().isIndex())
     i = arith::IndexCastOp::create(b, loc, b.getI64Type(), i);
+  else if (i.getType().isInteger(1)) // 0 and 1
+    i = arith::ExtUIOp::create(b, loc, b.getI64Type(), i);
   else if (!i.getType().isInteger(64))
     i = arith::ExtSIOp::create(b, loc, b.getI64Type(), i);
   auto constant = [&](int64_t v) -> Value {
