@@ -13,6 +13,7 @@
 #include "heddle/Dialect/HeddleGpu/IR/HeddleGpu.h"
 #include "heddle/Dialect/HeddleGpu/IR/LayoutConversion.h"
 
+#include "mlir/AsmParser/AsmParser.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Pass/PassManager.h"
 

@@ -196,6 +196,10 @@ LogicalResult LoopsBuilder::meetInElements(linalg::GenericOp generic,
   openGrid(type.getShape(), llvm::product_of(ranges));
   bool failedBody = false;
 
+  auto plus = [&](Value v, int64_t add) -> Value {
+    return add == 0 ? v
+                    : arith::AddIOp::create(b, loc, v, index(add)).getResult();
+  };
   // The part of a free loop in which a sum of it and a solved loop can be o.
   auto boundsOf = [&](unsigned d, Positions o) -> std::pair<Value, Value> {
     for (auto [i, c] : llvm::enumerate(coordinates)) {
@@ -205,13 +209,14 @@ LogicalResult LoopsBuilder::meetInElements(linalg::GenericOp generic,
               2)
         continue;
       int64_t reach = c.factors[c.solved] * (ranges[c.solved] - 1);
-      Value factor = index(c.factors[d]);
-      Value low = arith::SubIOp::create(b, loc, o[i],
-                                        index(c.factors.back() + reach));
-      low = arith::CeilDivSIOp::create(b, loc, low, factor);
-      Value high = arith::SubIOp::create(b, loc, o[i], index(c.factors.back()));
-      high = arith::FloorDivSIOp::create(b, loc, high, factor);
-      high = arith::AddIOp::create(b, loc, high, index(1));
+      Value low = plus(o[i], -c.factors.back() - reach);
+      Value high = plus(o[i], -c.factors.back());
+      if (c.factors[d] != 1) {
+        Value factor = index(c.factors[d]);
+        low = arith::CeilDivSIOp::create(b, loc, low, factor);
+        high = arith::FloorDivSIOp::create(b, loc, high, factor);
+      }
+      high = plus(high, 1);
       return {arith::MaxSIOp::create(b, loc, low, index(0)),
               arith::MinSIOp::create(b, loc, high, index(ranges[d]))};
     }
@@ -222,12 +227,15 @@ LogicalResult LoopsBuilder::meetInElements(linalg::GenericOp generic,
     Value valid;
     for (unsigned i : bySolved) {
       const OutputCoordinate &c = coordinates[i];
-      Value rest = arith::SubIOp::create(b, loc, o[i], index(c.factors.back()));
-      for (int d = 0; d < c.solved; ++d)
-        if (c.factors[d] != 0)
-          rest = arith::SubIOp::create(
-              b, loc, rest,
-              arith::MulIOp::create(b, loc, loops[d], index(c.factors[d])));
+      Value rest = plus(o[i], -c.factors.back());
+      for (int d = 0; d < c.solved; ++d) {
+        if (c.factors[d] == 0)
+          continue;
+        Value part = loops[d];
+        if (c.factors[d] != 1)
+          part = arith::MulIOp::create(b, loc, part, index(c.factors[d]));
+        rest = arith::SubIOp::create(b, loc, rest, part);
+      }
       Value factor = index(c.factors[c.solved]);
       if (c.factors[c.solved] != 1) {
         valid = both(valid, compare(arith::CmpIPredicate::eq,

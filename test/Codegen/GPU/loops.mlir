@@ -14,9 +14,8 @@
 // TILE: arith.remui %[[N]], %c5_i32
 
 // GPU-LABEL: gpu.func @loops_300_5_f64(%arg0: memref<300x5xf64>, %arg1: memref<300x5xf64>) kernel
+// GPU-SAME: heddle.grid = 12 : i64, heddle.index_bits = 64 : i64
 // GPU-SAME: known_block_size = array<i32: 128, 1, 1>
-// GPU-SAME: heddle.grid = 12
-// GPU-SAME: heddle.index_bits = 64
 // GPU: gpu.block_id x
 // GPU: gpu.thread_id x
 // GPU: memref.store
@@ -46,8 +45,8 @@ func.func @many(%x: tensor<70000x40000xi64>) -> tensor<70000x40000xi64> {
 
 // One thread where elements meet in an order that both results follow.
 // GPU-LABEL: gpu.func @loops_9_f32
+// GPU-SAME: heddle.grid = 1 : i64
 // GPU-SAME: known_block_size = array<i32: 1, 1, 1>
-// GPU-SAME: heddle.grid = 1
 func.func @in_order(%x: tensor<6x4xf32>, %a: tensor<9xf32>, %b: tensor<6xf32>) -> (tensor<9xf32>, tensor<6xf32>) {
   %y, %z = linalg.generic {indexing_maps = [affine_map<(t, k) -> (t, k)>, affine_map<(t, k) -> (t + k)>, affine_map<(t, k) -> (t)>],
       iterator_types = ["reduction", "reduction"]} ins(%x : tensor<6x4xf32>) outs(%a, %b : tensor<9xf32>, tensor<6xf32>) {

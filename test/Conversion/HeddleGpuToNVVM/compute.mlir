@@ -83,8 +83,7 @@ gpu.module @kernels {
   // CHECK-LABEL: gpu.func @inside_a_warp
   gpu.func @inside_a_warp(%x: tensor<8x8xf32, #from>, %h: tensor<8x8xbf16, #from>, %d: tensor<8x8xf64, #from>, %y: memref<8x8xf32>, %z: memref<8x8xbf16>, %w: memref<8x8xf64>) kernel attributes {heddle_gpu.warps = 1 : i64} {
     // CHECK: %[[A:.*]] = arith.bitcast %{{.*}} : f32 to i32
-    // CHECK: %[[FROM:.*]] = arith.ori
-    // CHECK: nvvm.shfl.sync idx %c-1_i32, %[[A]], %[[FROM]], %c31_i32 : i32 -> i32
+    // CHECK: nvvm.shfl.sync idx %c-1_i32, %[[A]], %{{.*}}, %c31_i32 : i32 -> i32
     // CHECK: nvvm.shfl.sync idx
     // CHECK-NOT: nvvm.shfl
     // CHECK: %[[H:.*]] = llvm.bitcast %{{.*}} : vector<2xbf16> to i32

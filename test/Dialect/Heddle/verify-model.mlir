@@ -28,8 +28,15 @@ func.func @scans_have_a_cpu_kernel(%a: tensor<4xf32>, %b: tensor<1x3x4xf32>) -> 
 
 // -----
 
-func.func @random_bits_have_no_cpu_kernel_yet(%s: tensor<i64>, %o: tensor<i64>) -> tensor<8xi32> {
-  // expected-error@+1 {{unsupported: 'heddle.random_bits' has no cpu kernel yet; run it with --device=reference}}
+func.func private @loss(%w: tensor<4xf32>) -> tensor<f32> {
+  %zero = arith.constant dense<0.0> : tensor<f32>
+  return %zero : tensor<f32>
+}
+func.func @gradients_have_no_cpu_kernel_yet(%w: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error@+1 {{unsupported: 'heddle.value_and_grad' has no cpu kernel yet; run it with --device=reference}}
+  %v, %g = heddle.value_and_grad @loss(%w) wrt [0] : (tensor<4xf32>) -> (tensor<f32>, tensor<4xf32>)
+  return %g : tensor<4xf32>
+}
   %r = heddle.random_bits %s, %o : tensor<i64>, tensor<i64> -> tensor<8xi32>
   return %r : tensor<8xi32>
 }

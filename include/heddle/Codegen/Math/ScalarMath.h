@@ -9,7 +9,7 @@
 //
 //   exp exp2 expm1 log log2 log10 log1p cbrt sin cos asin acos atan erf   2
 //   tan sinh cosh tanh asinh acosh atanh atan2                            4
-//   erfc (2 + 0.02 x^2), powf fpowi (2 + |y log x| / 90)               <= 16
+//   erfc powf fpowi                                                       8
 //   remf is exact
 //
 // NaN, infinities, signed zeros and arguments outside a function's domain give
