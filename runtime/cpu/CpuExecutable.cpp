@@ -10,6 +10,7 @@
 
 #include "../core/Binding.h"
 #include "../core/BundleFormat.h"
+#include "../core/Donation.h"
 #include "../core/Memory.h"
 #include "CpuInfo.h"
 #include "ObjectCode.h"
@@ -83,6 +84,7 @@ struct CpuExecutable::Impl {
 
   // Argument bases, result bases, arena, constants.
   std::vector<uint8_t *> bases;
+  std::vector<uint64_t> checkedAddresses; // of the last run
   std::vector<int64_t> scalars;
   std::vector<void *> tables;   // storage of all pointer tables
   std::vector<void *> pointers; // arguments of the launch that runs
@@ -259,10 +261,22 @@ Status CpuExecutable::Impl::load(const Program &program,
 //===----------------------------------------------------------------------===//
 
 Status CpuExecutable::Impl::bind(void *const *args, void *const *results) {
-  return bindBuffers(function, args, results, /*aliases=*/true,
-                     [&](size_t i, const void *p) {
-                       bases[i] = static_cast<uint8_t *>(const_cast<void *>(p));
-                     });
+  if (Status s = bindBuffers(function, args, results, /*aliases=*/true,
+                             [&](size_t i, const void *p) {
+                               bases[i] = static_cast<uint8_t *>(
+                                   const_cast<void *>(p));
+                             });
+      !s)
+    return s;
+  std::vector<uint64_t> addresses;
+  for (size_t i = 0; i + 2 < bases.size(); ++i)
+    addresses.push_back(reinterpret_cast<uint64_t>(bases[i]));
+  if (addresses == checkedAddresses)
+    return {};
+  if (Status s = checkDonatedMemory(function, addresses); !s)
+    return s;
+  checkedAddresses = std::move(addresses);
+  return {};
 }
 
 void CpuExecutable::Impl::fillWithPoison(void *const *args,

@@ -12,6 +12,7 @@
 
 #include "../core/Binding.h"
 #include "../core/BundleFormat.h"
+#include "../core/Donation.h"
 #include "../core/Memory.h"
 #include "LaunchBuffers.h"
 
@@ -164,13 +165,16 @@ Status EmulatorExecutable::Impl::bind(void *const *args, void *const *results) {
       !s)
     return s;
   size_t numArgs = function.arguments.size();
-  for (size_t i = 0; i < numArgs + function.results.size(); ++i)
+  std::vector<uint64_t> addresses;
+  for (size_t i = 0; i < numArgs + function.results.size(); ++i) {
+    addresses.push_back(reinterpret_cast<uint64_t>(areas[i].base));
     if ((i >= numArgs || function.arguments[i].used) &&
-        reinterpret_cast<uintptr_t>(areas[i].base) % kAlignment)
+        addresses.back() % kAlignment)
       return Status::error("expected " + areas[i].name +
                            " to be aligned to 16 bytes, as memory of a GPU is; "
                            "pass an aligned buffer");
-  return {};
+  }
+  return checkDonatedMemory(function, addresses);
 }
 
 void EmulatorExecutable::Impl::poison() {

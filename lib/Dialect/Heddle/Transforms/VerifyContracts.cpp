@@ -52,7 +52,7 @@ static std::string opProblem(Operation *op, StringRef target) {
     return text;
   }
   bool onCpuOnly = isa<SelectiveScanOp, LinearScanOp>(op);
-  if ((!target.empty() && isa<SsdOp, ValueAndGradOp>(op)) ||
+  if ((!target.empty() && isa<SsdOp>(op)) ||
       (target == "gpu" && onCpuOnly)) {
     os << "'" << op->getName()
        << "' has no " << target << " kernel yet; run it with --device=reference";
