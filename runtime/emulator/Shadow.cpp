@@ -300,8 +300,8 @@ void Shadow::writeShared(Thread &t, uint32_t offset, uint32_t bytes,
     if (good && w.readClock >= floor)
       for (uint32_t i = 0; i < numWarps && good; ++i)
         good = checkReaders(
-            t, sharedReaders[static_cast<size_t>(c) * numWarps + i], touched, site,
-            nullptr, c * 4);
+            t, sharedReaders[static_cast<size_t>(c) * numWarps + i], touched,
+            site, nullptr, c * 4);
     w.note(touched, t.clock, t.index, site);
     if (!good)
       return;
@@ -318,7 +318,8 @@ void Shadow::land(uint32_t offset, uint32_t bytes, uint32_t owner,
   if (!racecheck)
     return;
   for (uint32_t c = offset / 4; c <= (offset + bytes - 1) / 4; ++c) {
-    sharedWriters[c].note(bytesIn(c, offset, offset + bytes), clock, owner, site);
+    sharedWriters[c].note(bytesIn(c, offset, offset + bytes), clock, owner,
+                          site);
   }
 }
 

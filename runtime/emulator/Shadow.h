@@ -7,8 +7,8 @@
 // at least as large for its thread. A block barrier raises all clocks to one
 // number, the floor: what is older needs no vector, and nothing needs clearing.
 //
-// A cell covers four bytes and tells them apart, so that neighbours of a type of
-// 8 or 16 bits do not race.
+// A cell covers four bytes and tells them apart, so that neighbours of a type
+// of 8 or 16 bits do not race.
 //
 //===----------------------------------------------------------------------===//
 

@@ -92,9 +92,9 @@ void fill(const Tested &t, double *x, uint64_t seed) {
                ? fromBits((bits & 0x800fffffffffffffull) | exponent << 52)
                : inside(random);
   }
-  const double special[] = {0.0,  -0.0, kInf, -kInf, kNan,  1.0,   -1.0, 0.5,
-                            -0.5, 2.0,  -2.0, 3.0,   -3.0,  1e308, 5e-324,
-                            0.25, 1e22, 4.0,  -7.0,  2147483647.0};
+  const double special[] = {0.0,    -0.0, kInf, -kInf, kNan, 1.0,         -1.0,
+                            0.5,    -0.5, 2.0,  -2.0,  3.0,  -3.0,        1e308,
+                            5e-324, 0.25, 1e22, 4.0,   -7.0, 2147483647.0};
   size_t n = std::size(special);
   // Each with each, for functions of two.
   for (size_t i = 0; i < n; ++i)

@@ -30,9 +30,10 @@ struct Element {
   int64_t bytes;
   unsigned bits; // as the compiler counts them
 };
-constexpr Element kElements[] = {{"f32", 4, 32}, {"bf16", 2, 16}, {"f16", 2, 16},
-                                 {"i8", 1, 8},   {"i1", 1, 8},    {"i64", 8, 64},
-                                 {"f64", 8, 64}, {"index", 8, 64}, {"i16", 2, 16}};
+constexpr Element kElements[] = {
+    {"f32", 4, 32}, {"bf16", 2, 16},  {"f16", 2, 16},
+    {"i8", 1, 8},   {"i1", 1, 8},     {"i64", 8, 64},
+    {"f64", 8, 64}, {"index", 8, 64}, {"i16", 2, 16}};
 
 class ConvertLayout : public ::testing::Test {
 protected:

@@ -5,9 +5,9 @@
 using namespace mlir;
 using namespace heddle;
 
-// Coefficients here and in the files beside this one: interpolation at Chebyshev
-// nodes in 60 digits, then rounded; the errors are those of the rounded ones,
-// relative to the whole function.
+// Coefficients here and in the files beside this one: interpolation at
+// Chebyshev nodes in 60 digits, then rounded; the errors are those of the
+// rounded ones, relative to the whole function.
 namespace {
 constexpr double kLog2e = 1.4426950408889634, kLog10e = 0.4342944819032518;
 /// ln 2 in two parts: of 53 bits, and of 42 bits, so that its multiples by an
@@ -17,16 +17,22 @@ constexpr double kLn2High = 0.6931471805598903, kLn2Low = 5.497923018708371e-14;
 constexpr double kSqrtHalf = 0.7071067811865476;
 
 /// (e^r - 1 - r) / r^2 for |r| <= ln 2 / 2, error 9e-19.
-constexpr double kExpm1[] = {
-    2.0914679376583935e-09, 2.510520637395701e-08, 2.7557273661348637e-07,
-    2.7557255425746435e-06, 2.4801587325533363e-05, 0.00019841269874800493,
-    0.0013888888888883752, 0.008333333333326141, 0.04166666666666667,
-    0.1666666666666667, 0.5};
+constexpr double kExpm1[] = {2.0914679376583935e-09,
+                             2.510520637395701e-08,
+                             2.7557273661348637e-07,
+                             2.7557255425746435e-06,
+                             2.4801587325533363e-05,
+                             0.00019841269874800493,
+                             0.0013888888888883752,
+                             0.008333333333326141,
+                             0.04166666666666667,
+                             0.1666666666666667,
+                             0.5};
 /// (log((1 + s) / (1 - s)) - 2 s) / s^3 in s^2, |s| <= 0.1716, error 5e-18.
-constexpr double kLog[] = {
-    0.1461703754879165, 0.1533167403016786, 0.18182890556695602,
-    0.2222221111514416, 0.2857142862609589, 0.3999999999989924,
-    0.666666666666667};
+constexpr double kLog[] = {0.1461703754879165,  0.1533167403016786,
+                           0.18182890556695602, 0.2222221111514416,
+                           0.2857142862609589,  0.3999999999989924,
+                           0.666666666666667};
 
 /// x = exponent * ln 2 + rest, |rest| <= ln 2 / 2.
 struct Reduced {
@@ -107,8 +113,7 @@ static Value logDeficit(F64 &e, Value f) {
 
 Value f64::log(F64 &e, Value x) {
   Mantissa m = mantissaOf(e, x);
-  Value deficit =
-      e.fma(m.exponent, e.c(-kLn2Low), logDeficit(e, m.f));
+  Value deficit = e.fma(m.exponent, e.c(-kLn2Low), logDeficit(e, m.f));
   Value y = e.fma(m.exponent, e.c(kLn2High), e.sub(m.f, deficit));
   return withEnds(e, x, y);
 }
@@ -166,11 +171,12 @@ Value f64::pow(F64 &e, Value x, Value y) {
   Value whole = math::FloorOp::create(e.b, e.loc, magnitude);
   Value isInteger = e.either(large, e.eq(whole, magnitude));
   Value number = arith::FPToSIOp::create(
-      e.b, e.loc, e.b.getI64Type(), e.select(large, e.c(0), e.select(e.eq(y, y), whole, e.c(0))));
+      e.b, e.loc, e.b.getI64Type(),
+      e.select(large, e.c(0), e.select(e.eq(y, y), whole, e.c(0))));
   Value isOdd = e.both(e.both(isInteger, e.no(large)), e.any(number, 1));
   r = e.select(e.both(e.isNegative(x), isOdd), e.neg(r), r);
-  Value outside = e.both(e.both(e.lt(x, e.c(0)), e.no(isInteger)),
-                         e.gt(x, e.c(-F64::inf)));
+  Value outside =
+      e.both(e.both(e.lt(x, e.c(0)), e.no(isInteger)), e.gt(x, e.c(-F64::inf)));
   r = e.select(outside, e.c(F64::nan), r);
   Value one = e.either(e.eq(y, e.c(0)), e.eq(x, e.c(1)));
   return e.select(one, e.c(1), r);

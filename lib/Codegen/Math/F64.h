@@ -46,10 +46,18 @@ public:
   }
 
   // Ordered comparisons: false of a NaN.
-  Value lt(Value x, Value y) { return cmp(mlir::arith::CmpFPredicate::OLT, x, y); }
-  Value gt(Value x, Value y) { return cmp(mlir::arith::CmpFPredicate::OGT, x, y); }
-  Value ge(Value x, Value y) { return cmp(mlir::arith::CmpFPredicate::OGE, x, y); }
-  Value eq(Value x, Value y) { return cmp(mlir::arith::CmpFPredicate::OEQ, x, y); }
+  Value lt(Value x, Value y) {
+    return cmp(mlir::arith::CmpFPredicate::OLT, x, y);
+  }
+  Value gt(Value x, Value y) {
+    return cmp(mlir::arith::CmpFPredicate::OGT, x, y);
+  }
+  Value ge(Value x, Value y) {
+    return cmp(mlir::arith::CmpFPredicate::OGE, x, y);
+  }
+  Value eq(Value x, Value y) {
+    return cmp(mlir::arith::CmpFPredicate::OEQ, x, y);
+  }
   Value unordered(Value x, Value y) {
     return cmp(mlir::arith::CmpFPredicate::UNO, x, y);
   }
@@ -117,7 +125,8 @@ public:
   mlir::Location loc;
 
 private:
-  template <typename Op> Value emit(Value x, Value y) {
+  template <typename Op>
+  Value emit(Value x, Value y) {
     return Op::create(b, loc, x, y);
   }
   Value cmp(mlir::arith::CmpFPredicate p, Value x, Value y) {

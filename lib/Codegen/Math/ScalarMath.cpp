@@ -164,16 +164,15 @@ LogicalResult heddle::expandScalarMath(Operation *op, RewriterBase &rewriter) {
         v = vector::ExtractOp::create(rewriter, loc, v, i);
       operands.push_back(asF64(rewriter, loc, v));
     }
-    for (auto [part, v] :
-         llvm::zip(parts, function(rewriter, loc, operands)))
+    for (auto [part, v] : llvm::zip(parts, function(rewriter, loc, operands)))
       part.push_back(fromF64(rewriter, loc, v, element));
   }
   SmallVector<Value> results;
   for (ArrayRef<Value> part : parts)
-    results.push_back(vector ? vector::FromElementsOp::create(rewriter, loc,
-                                                              vector, part)
-                                   .getResult()
-                             : part.front());
+    results.push_back(
+        vector ? vector::FromElementsOp::create(rewriter, loc, vector, part)
+                     .getResult()
+               : part.front());
   rewriter.replaceOp(op, results);
   return success();
 }

@@ -7,42 +7,55 @@ using namespace heddle;
 
 namespace {
 /// pi / 2 in three parts.
-constexpr double kHalfPi = 1.5707963267948966, kHalfPiTail = 6.123233995736766e-17,
+constexpr double kHalfPi = 1.5707963267948966,
+                 kHalfPiTail = 6.123233995736766e-17,
                  kHalfPiRest = -1.4973849048591698e-33;
 constexpr double kTwoOverPi = 0.6366197723675814;
 /// Up to here the quotient by pi / 2 is exact to what three parts give.
 constexpr double kMediumAngle = 1048576.0;
 
 /// (sin r - r) / r^3 in r^2, |r| <= pi / 4, error 2e-17.
-constexpr double kSin[] = {
-    1.5917988979397435e-10, -2.5051129896450185e-08, 2.7557316093198404e-06,
-    -0.00019841269836740532, 0.008333333333330936, -0.16666666666666666};
+constexpr double kSin[] = {1.5917988979397435e-10, -2.5051129896450185e-08,
+                           2.7557316093198404e-06, -0.00019841269836740532,
+                           0.008333333333330936,   -0.16666666666666666};
 /// (cos r - 1 + r^2 / 2) / r^4 in r^2, |r| <= pi / 4, error 9e-19.
-constexpr double kCos[] = {
-    -1.138254464534925e-11, 2.087614504941318e-09, -2.755731726587808e-07,
-    2.48015872987544e-05, -0.0013888888888887389, 0.041666666666666664};
+constexpr double kCos[] = {-1.138254464534925e-11, 2.087614504941318e-09,
+                           -2.755731726587808e-07, 2.48015872987544e-05,
+                           -0.0013888888888887389, 0.041666666666666664};
 /// (atan t - t) / t^3 in t^2, |t| <= tan(pi / 8), error 8e-18.
 constexpr double kAtan[] = {
-    -0.01917627151752634, 0.0392311556198723, -0.050854323376990765,
-    0.05858145587628202, -0.06664511064599371, 0.07692183163650894,
-    -0.09090904576954117, 0.11111111015227572, -0.14285714284666184,
-    0.19999999999995519, -0.3333333333333333};
+    -0.01917627151752634, 0.0392311556198723,   -0.050854323376990765,
+    0.05858145587628202,  -0.06664511064599371, 0.07692183163650894,
+    -0.09090904576954117, 0.11111111015227572,  -0.14285714284666184,
+    0.19999999999995519,  -0.3333333333333333};
 /// (asin x - x) / x^3 in x^2, |x| <= 1/2, error 6e-18.
 constexpr double kAsin[] = {
     0.028757851367421566, -0.014851887071247204, 0.01740087944269402,
-    0.005457506718640358, 0.01032281435018578, 0.011479177415184906,
-    0.013971212973552933, 0.017352392720869973, 0.02237217294214989,
-    0.030381944138531247, 0.04464285714635543, 0.07499999999998433,
+    0.005457506718640358, 0.01032281435018578,   0.011479177415184906,
+    0.013971212973552933, 0.017352392720869973,  0.02237217294214989,
+    0.030381944138531247, 0.04464285714635543,   0.07499999999998433,
     0.16666666666666669};
 /// The bits of 2 / pi, behind 64 zeros.
-constexpr uint64_t kTwoOverPiBits[] = {
-    0, 0xa2f9836e4e441529, 0xfc2757d1f534ddc0, 0xdb6295993c439041,
-    0xfe5163abdebbc561, 0xb7246e3a424dd2e0, 0x06492eea09d1921c,
-    0xfe1deb1cb129a73e, 0xe88235f52ebb4484, 0xe99c7026b45f7e41,
-    0x3991d639835339f4, 0x9c845f8bbdf9283b, 0x1ff897ffde05980f,
-    0xef2f118b5a0a6d1f, 0x6d367ecf27cb09b7, 0x4f463f669e5fea2d,
-    0x7527bac7ebe5f17b, 0x3d0739f78a5292ea, 0x6bfb5fb11f8d5d08,
-    0x56033046fc7b6bab};
+constexpr uint64_t kTwoOverPiBits[] = {0,
+                                       0xa2f9836e4e441529,
+                                       0xfc2757d1f534ddc0,
+                                       0xdb6295993c439041,
+                                       0xfe5163abdebbc561,
+                                       0xb7246e3a424dd2e0,
+                                       0x06492eea09d1921c,
+                                       0xfe1deb1cb129a73e,
+                                       0xe88235f52ebb4484,
+                                       0xe99c7026b45f7e41,
+                                       0x3991d639835339f4,
+                                       0x9c845f8bbdf9283b,
+                                       0x1ff897ffde05980f,
+                                       0xef2f118b5a0a6d1f,
+                                       0x6d367ecf27cb09b7,
+                                       0x4f463f669e5fea2d,
+                                       0x7527bac7ebe5f17b,
+                                       0x3d0739f78a5292ea,
+                                       0x6bfb5fb11f8d5d08,
+                                       0x56033046fc7b6bab};
 
 /// x = quadrant * pi / 2 + rest, |rest| <= pi / 4 (a little more).
 struct Angle {
@@ -98,7 +111,8 @@ static Angle reduceLarge(F64 &e, Value x) {
   Value below = arith::UIToFPOp::create(e.b, e.loc, e.b.getF64Type(),
                                         e.shl(middle, e.i(2)));
   Value quadrant = e.iadd(e.shr(top, e.i(62)), e.shr(fraction, e.i(63)));
-  Value rest = e.fma(below, e.c(0x1p-128), e.mul(e.toFloat(fraction), e.c(0x1p-64)));
+  Value rest =
+      e.fma(below, e.c(0x1p-128), e.mul(e.toFloat(fraction), e.c(0x1p-64)));
   rest = e.mul(rest, e.c(kHalfPi));
   Value negative = e.isNegative(x);
   return {e.select(negative, e.isub(e.i(0), quadrant), quadrant),
@@ -180,8 +194,8 @@ struct ArcSine {
 static ArcSine arcSine(F64 &e, Value x) {
   Value a = e.abs(x);
   Value isLarge = e.gt(a, e.c(0.5));
-  Value square = e.select(isLarge, e.mul(e.sub(e.c(1), a), e.c(0.5)),
-                          e.mul(a, a));
+  Value square =
+      e.select(isLarge, e.mul(e.sub(e.c(1), a), e.c(0.5)), e.mul(a, a));
   // Of |x| > 1 the root is NaN.
   Value s = e.select(isLarge, e.sqrt(square), a);
   return {asinOfSmall(e, s, square), isLarge};
@@ -211,8 +225,7 @@ static Value atanToOne(F64 &e, Value t) {
   Value u = e.select(isLarge, e.div(e.sub(t, e.c(1)), e.add(t, e.c(1))), t);
   Value z = e.mul(u, u);
   Value part = e.fma(e.mul(u, z), e.polynomial(z, kAtan), u);
-  Value large =
-      e.add(e.c(kHalfPi / 2), e.add(part, e.c(kHalfPiTail / 2)));
+  Value large = e.add(e.c(kHalfPi / 2), e.add(part, e.c(kHalfPiTail / 2)));
   return e.select(isLarge, large, part);
 }
 
@@ -237,8 +250,7 @@ Value f64::atan2(F64 &e, Value y, Value x) {
   t = e.select(e.eq(a, e.c(0)), e.c(0), t);
   Value angle = atanToOne(e, t);
   angle = e.select(steep, complement(e, angle), angle);
-  Value mirrored =
-      e.sub(e.c(2 * kHalfPi), e.sub(angle, e.c(2 * kHalfPiTail)));
+  Value mirrored = e.sub(e.c(2 * kHalfPi), e.sub(angle, e.c(2 * kHalfPiTail)));
   angle = e.select(e.isNegative(x), mirrored, angle);
   angle = e.copySign(angle, y);
   return e.select(e.unordered(x, y), e.c(F64::nan), angle);

@@ -73,10 +73,10 @@ private:
   void overBox(const Box &box, llvm::function_ref<void(Positions)> body);
   /// The same, with values that depend on the first `leading` axes alone made
   /// by `prefix`, outside of the loops over the others where there are such.
-  void overBox(
-      const Box &box, unsigned leading,
-      llvm::function_ref<llvm::SmallVector<mlir::Value>(Positions)> prefix,
-      llvm::function_ref<void(Positions, mlir::ValueRange)> body);
+  void
+  overBox(const Box &box, unsigned leading,
+          llvm::function_ref<llvm::SmallVector<mlir::Value>(Positions)> prefix,
+          llvm::function_ref<void(Positions, mlir::ValueRange)> body);
   /// Plain loops, all of them, around `body`.
   void nest(llvm::ArrayRef<int64_t> extents,
             llvm::function_ref<void(Positions)> body);
@@ -104,9 +104,9 @@ private:
   llvm::SmallVector<mlir::Value> at(mlir::AffineMap map, Positions loops);
   /// The row of `numRows` > 0 that an element of an index tensor names, as
   /// index, and whether there is one (null: always).
-  std::pair<mlir::Value, mlir::Value>
-  rowAt(mlir::Value indices, Positions position, int64_t numRows,
-        IndexMode mode);
+  std::pair<mlir::Value, mlir::Value> rowAt(mlir::Value indices,
+                                            Positions position, int64_t numRows,
+                                            IndexMode mode);
 
   mlir::Value index(int64_t value) {
     return mlir::arith::ConstantIndexOp::create(b, loc, value);

@@ -150,8 +150,8 @@ struct OutputCoordinate {
 } // namespace
 
 /// A loop is solved for by the coordinate it is the last loop of. Every loop it
-/// follows from comes before it, so that the points of an element are visited in
-/// the order of the loops.
+/// follows from comes before it, so that the points of an element are visited
+/// in the order of the loops.
 static SmallVector<OutputCoordinate> solveFor(AffineMap map) {
   SmallVector<OutputCoordinate> coordinates;
   llvm::SmallBitVector taken(map.getNumDims());
@@ -179,7 +179,8 @@ LogicalResult LoopsBuilder::meetInElements(linalg::GenericOp generic,
                                            AffineMap map) {
   SmallVector<OutputCoordinate> coordinates = solveFor(map);
   SmallVector<int64_t> ranges = generic.getStaticLoopRanges();
-  SmallVector<unsigned> bySolved; // coordinates, by the loop they are solved for
+  SmallVector<unsigned>
+      bySolved; // coordinates, by the loop they are solved for
   for (auto [i, c] : llvm::enumerate(coordinates))
     if (c.solved >= 0)
       bySolved.push_back(i);
@@ -238,9 +239,10 @@ LogicalResult LoopsBuilder::meetInElements(linalg::GenericOp generic,
       }
       Value factor = index(c.factors[c.solved]);
       if (c.factors[c.solved] != 1) {
-        valid = both(valid, compare(arith::CmpIPredicate::eq,
-                                    arith::RemSIOp::create(b, loc, rest, factor),
-                                    index(0)));
+        valid =
+            both(valid, compare(arith::CmpIPredicate::eq,
+                                arith::RemSIOp::create(b, loc, rest, factor),
+                                index(0)));
         rest = arith::DivSIOp::create(b, loc, rest, factor);
       }
       valid = both(valid, compare(arith::CmpIPredicate::ult, rest,
@@ -249,10 +251,11 @@ LogicalResult LoopsBuilder::meetInElements(linalg::GenericOp generic,
     }
     for (auto [i, c] : llvm::enumerate(coordinates))
       if (c.solved < 0)
-        valid = both(valid, compare(arith::CmpIPredicate::eq,
-                                    at(AffineMap::get(map.getNumDims(), 0, c.expr),
-                                       loops)[0],
-                                    o[i]));
+        valid = both(
+            valid,
+            compare(arith::CmpIPredicate::eq,
+                    at(AffineMap::get(map.getNumDims(), 0, c.expr), loops)[0],
+                    o[i]));
     return valid;
   };
 

@@ -156,7 +156,8 @@ LogicalResult LoopsBuilder::scatterAdd(ScatterAddOp scatter) {
 }
 
 /// A thread has a few neighbouring elements of one row and looks for its row
-/// among all the indices, in order: nothing depends on which thread comes first.
+/// among all the indices, in order: nothing depends on which thread comes
+/// first.
 void LoopsBuilder::scatterByElement(ScatterAddOp scatter) {
   auto type = cast<RankedTensorType>(scatter.getOutput().getType());
   auto indexType = cast<RankedTensorType>(scatter.getIndices().getType());
@@ -176,12 +177,12 @@ void LoopsBuilder::scatterByElement(ScatterAddOp scatter) {
       SmallVector<Value> &position = positions.emplace_back(chunk);
       if (width > 1)
         position.back() = arith::AddIOp::create(
-            b, loc,
-            arith::MulIOp::create(b, loc, chunk.back(), index(width)), index(k));
+            b, loc, arith::MulIOp::create(b, loc, chunk.back(), index(width)),
+            index(k));
       start.push_back(element(scatter.getBase(), position));
     }
-    SmallVector<Value> sums = nest(
-        indexType.getShape(), start, [&](Positions i, ValueRange carried) {
+    SmallVector<Value> sums =
+        nest(indexType.getShape(), start, [&](Positions i, ValueRange carried) {
           auto [row, there] = rowAt(scatter.getIndices(), i, type.getDimSize(0),
                                     scatter.getMode());
           Value mine = both(
@@ -252,8 +253,7 @@ void LoopsBuilder::scatterByBlock(ScatterAddOp scatter) {
                 placeOf(position[0], position.drop_front()));
   });
   nest(indexType.getShape(), [&](Positions i) {
-    auto [v, mine] =
-        rowAt(scatter.getIndices(), i, numRows, scatter.getMode());
+    auto [v, mine] = rowAt(scatter.getIndices(), i, numRows, scatter.getMode());
     if (sharedAxis >= 0) {
       mine = both(mine, compare(arith::CmpIPredicate::sge, v, begin));
       mine = both(mine, compare(arith::CmpIPredicate::slt, v, end));
@@ -275,10 +275,10 @@ void LoopsBuilder::scatterByBlock(ScatterAddOp scatter) {
   if (sums == dest)
     return;
   overRows([&](Positions position) {
-    storeScalar(b, loc,
-                loadScalar(b, loc, sums,
-                           placeOf(position[0], position.drop_front())),
-                dest, position);
+    storeScalar(
+        b, loc,
+        loadScalar(b, loc, sums, placeOf(position[0], position.drop_front())),
+        dest, position);
   });
 }
 
@@ -286,8 +286,8 @@ void LoopsBuilder::scatterByBlock(ScatterAddOp scatter) {
 // Random bits
 //===----------------------------------------------------------------------===//
 
-/// Philox4x32-10 of Salmon et al., "Parallel random numbers: as easy as 1, 2, 3"
-/// (SC11): four words from a key and a counter, low halves first.
+/// Philox4x32-10 of Salmon et al., "Parallel random numbers: as easy as 1, 2,
+/// 3" (SC11): four words from a key and a counter, low halves first.
 static SmallVector<Value> philox(OpBuilder &b, Location loc, Value key,
                                  Value low, Value high) {
   Type i32 = b.getI32Type();
@@ -309,8 +309,10 @@ static SmallVector<Value> philox(OpBuilder &b, Location loc, Value key,
                        word(high, 32)};
   Value k0 = word(key, 0), k1 = word(key, 32);
   for (int round = 0; round < 10; ++round) {
-    auto p0 = arith::MulUIExtendedOp::create(b, loc, constant(0xD2511F53), c[0]);
-    auto p1 = arith::MulUIExtendedOp::create(b, loc, constant(0xCD9E8D57), c[2]);
+    auto p0 =
+        arith::MulUIExtendedOp::create(b, loc, constant(0xD2511F53), c[0]);
+    auto p1 =
+        arith::MulUIExtendedOp::create(b, loc, constant(0xCD9E8D57), c[2]);
     c = {exclusiveOr(exclusiveOr(p1.getHigh(), c[1]), k0), p1.getLow(),
          exclusiveOr(exclusiveOr(p0.getHigh(), c[3]), k1), p0.getLow()};
     k0 = arith::AddIOp::create(b, loc, k0, constant(0x9E3779B9));
@@ -329,12 +331,11 @@ LogicalResult LoopsBuilder::randomBits(RandomBitsOp random) {
   Value seed = element(random.getSeed(), {}),
         offset = element(random.getOffset(), {});
   overBox(Box::whole({groups}), [&](Positions group) {
-    Value number =
-        arith::IndexCastOp::create(b, loc, b.getI64Type(), group[0]);
+    Value number = arith::IndexCastOp::create(b, loc, b.getI64Type(), group[0]);
     Value low = arith::AddIOp::create(b, loc, offset, number);
-    Value carry = arith::ExtUIOp::create(
-        b, loc, b.getI64Type(),
-        compare(arith::CmpIPredicate::ult, low, offset));
+    Value carry =
+        arith::ExtUIOp::create(b, loc, b.getI64Type(),
+                               compare(arith::CmpIPredicate::ult, low, offset));
     SmallVector<Value> words = philox(b, loc, seed, low, carry);
     Value start = arith::MulIOp::create(b, loc, group[0], index(4));
     for (int64_t k = 0; k < 4; ++k) {

@@ -28,8 +28,7 @@ void LoopsBuilder::makeGrid(ArrayRef<int64_t> sizes) {
   b.setInsertionPoint(kernel.getBody().front().getTerminator());
   SmallVector<OpFoldResult> bounds = getAsIndexOpFoldResult(
       b.getContext(), sizes.drop_back(isGpu() ? 0 : sizes.size() - 1));
-  auto grid =
-      scf::ForallOp::create(b, loc, bounds, ValueRange{}, std::nullopt);
+  auto grid = scf::ForallOp::create(b, loc, bounds, ValueRange{}, std::nullopt);
   b.setInsertionPointToStart(grid.getBody());
   if (!isGpu()) {
     begin = grid.getInductionVar(0);
@@ -51,8 +50,8 @@ void LoopsBuilder::openGrid(ArrayRef<int64_t> extents, int64_t points,
   if (isGpu()) {
     int64_t count = llvm::product_of(extents);
     int64_t blocks = llvm::divideCeil(count, target.blockThreads);
-    makeGrid({std::clamp<int64_t>(blocks, 1, kMaxGpuBlocks),
-              target.blockThreads});
+    makeGrid(
+        {std::clamp<int64_t>(blocks, 1, kMaxGpuBlocks), target.blockThreads});
     return;
   }
   for (auto [axis, extent] : llvm::enumerate(extents)) {
@@ -358,8 +357,7 @@ LogicalResult LoopsBuilder::build() {
     return scatterAdd(o);
   if (auto o = dyn_cast<RandomBitsOp>(op))
     return randomBits(o);
-  return op->emitOpError(
-      "has no kernel yet; run it with --device=reference");
+  return op->emitOpError("has no kernel yet; run it with --device=reference");
 }
 
 LogicalResult heddle::buildLoopsKernel(func::FuncOp kernel,

@@ -94,8 +94,9 @@ private:
         registers.push_back(r);
     SmallVector<Value> words = pack(registers.front());
     for (int64_t r : ArrayRef(registers).drop_front()) {
-      Value here = lanesWhere([&](int64_t l) { return round.sourceRegister[l] == r; },
-                              round.sourceRegister.size());
+      Value here =
+          lanesWhere([&](int64_t l) { return round.sourceRegister[l] == r; },
+                     round.sourceRegister.size());
       SmallVector<Value> other = pack(r);
       for (auto [word, alternative] : llvm::zip(words, other))
         word = arith::SelectOp::create(b, loc, here, alternative, word);
@@ -123,8 +124,9 @@ private:
     Value here = lanesWhere([&](int64_t l) { return round.lanes >> l & 1; },
                             round.sourceLane.size());
     for (auto [word, other] : llvm::zip(words, brought))
-      word = here ? arith::SelectOp::create(b, loc, here, other, word).getResult()
-                  : other;
+      word =
+          here ? arith::SelectOp::create(b, loc, here, other, word).getResult()
+               : other;
   }
 
   /// plan.pack registers from `reg` on as words.

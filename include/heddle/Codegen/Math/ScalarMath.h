@@ -38,8 +38,8 @@ using ScalarFunction = llvm::SmallVector<mlir::Value> (*)(mlir::OpBuilder &b,
 /// here. The second operand of math.fpowi counts as f64.
 ScalarFunction findScalarFunction(mlir::Operation *op);
 
-/// Replaces an op, on scalars or vectors of floats, by its function; vectors are
-/// taken apart. Fails where there is no such function.
+/// Replaces an op, on scalars or vectors of floats, by its function; vectors
+/// are taken apart. Fails where there is no such function.
 llvm::LogicalResult expandScalarMath(mlir::Operation *op,
                                      mlir::RewriterBase &rewriter);
 
