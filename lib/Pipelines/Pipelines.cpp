@@ -113,6 +113,7 @@ static TileTarget tileTarget(const CpuTarget &cpu) {
 static TileTarget tileTarget(const GpuTarget &gpu) {
   TileTarget target;
   target.lanes = 16;
+  target.blockThreads = 128;
   target.threads = gpu.chips.front().multiprocessors;
   for (const GpuChip &chip : gpu.chips)
     target.threads = std::min<int64_t>(target.threads, chip.multiprocessors);
@@ -162,6 +163,7 @@ static void addTileStage(OpPassManager &pm, const TileTarget &target,
   BuildTilesPassOptions options;
   options.lanes = target.lanes;
   options.threads = target.threads;
+  options.blockThreads = target.blockThreads;
   options.matrixUnits = target.matrixUnits;
   options.queryTile = target.queryTile;
   options.keyTile = target.keyTile;
@@ -214,6 +216,7 @@ void heddle::addGpuPasses(OpPassManager &kernel) {
 void heddle::addNvvmPasses(OpPassManager &kernel) {
   OpPassManager &gpu = kernel.nest<gpu::GPUModuleOp>();
   gpu.addPass(createConvertHeddleGpuToLanesPass());
+  gpu.addPass(createGuardDivisionPass());
   gpu.addPass(createCSEPass());
   gpu.addPass(createConvertLanesToNVVMPass());
   gpu.addPass(createCanonicalizerPass());

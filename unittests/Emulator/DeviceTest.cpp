@@ -194,6 +194,36 @@ TEST_F(EmulatorDevice, APartThatALaunchLeftOutStaysUnwritten) {
   EXPECT_NE(s.message.find("initcheck"), std::string::npos) << s.message;
 }
 
+TEST_F(EmulatorDevice, MemoryUsedAgainStartsUnwritten) {
+  // The second value of the place lacks an element, which the first one had.
+  std::vector<Command> list = {
+      add(at(Space::Argument, 0), at(Space::Arena, 0), 1),
+      add(at(Space::Arena, 0), at(Space::Arena, kBytes), 1),
+      add(at(Space::Arena, kBytes), at(Space::Arena, 0), 1, 31),
+      add(at(Space::Arena, 0), at(Space::Result, 0), 1)};
+  Status s = run(list);
+  EXPECT_NE(s.message.find("initcheck"), std::string::npos) << s.message;
+  EXPECT_NE(s.message.find("offset 124"), std::string::npos) << s.message;
+  options.sanitizers = kMemcheck;
+  s = run(list);
+  ASSERT_TRUE(s.ok()) << s.message;
+  EXPECT_NE(out[31], out[31]);
+  EXPECT_EQ(out[30], in[30] + 4);
+}
+
+TEST_F(EmulatorDevice, AValueWrittenOverItsInputHasItsOwnBytesOnly) {
+  std::vector<Command> list = {
+      add(at(Space::Argument, 0), at(Space::Arena, 0), 1),
+      add(at(Space::Arena, 0), at(Space::Arena, 0), 1, 31),
+      add(at(Space::Arena, 0), at(Space::Result, 0), 1)};
+  Status s = run(list);
+  EXPECT_NE(s.message.find("initcheck"), std::string::npos) << s.message;
+  EXPECT_NE(s.message.find("offset 124"), std::string::npos) << s.message;
+  list[1] = add(at(Space::Arena, 0), at(Space::Arena, 0), 1);
+  s = run(list);
+  EXPECT_TRUE(s.ok()) << s.message;
+}
+
 TEST_F(EmulatorDevice, BoundsAreThoseOfThePlannedBuffer) {
   // The buffer is half of the result's memory, which goes on behind it.
   Status s =

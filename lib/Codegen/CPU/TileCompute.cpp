@@ -1,7 +1,7 @@
 //===- TileCompute.cpp - generics of a tile program as vector loops -------===//
 
 #include "TileToCpuImpl.h"
-#include "heddle/Codegen/CPU/VectorMath.h"
+#include "heddle/Codegen/Math/VectorMath.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"

@@ -1,6 +1,7 @@
 //===- ConvertTileToGpu.cpp - contract T to contract G --------------------===//
 
 #include "GpuEmitter.h"
+#include "LoopsToGpu.h"
 
 #include "heddle/Codegen/Passes.h"
 #include "heddle/Codegen/Tile/KernelBody.h"
@@ -202,8 +203,14 @@ struct ConvertTileToGpu
   void runOnOperation() override {
     for (auto kernel :
          llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>())) {
-      if (!kernel->hasAttr(kKernelFamily))
+      auto family = kernel->getAttrOfType<StringAttr>(kKernelFamily);
+      if (!family)
         continue;
+      if (family.getValue() == "loops") {
+        if (failed(lowerLoopsToGpu(kernel)))
+          return signalPassFailure();
+        continue;
+      }
       auto grids = kernel.getOps<scf::ForallOp>();
       if (!llvm::hasSingleElement(grids)) {
         kernel.emitError("expected a tile program with one grid");

@@ -32,6 +32,7 @@ struct BuildTiles : heddle::impl::BuildTilesPassBase<BuildTiles> {
     TileTarget target;
     target.lanes = lanes;
     target.threads = threads;
+    target.blockThreads = blockThreads;
     target.matrixUnits = matrixUnits;
     target.queryTile = queryTile;
     target.keyTile = keyTile;

@@ -4,7 +4,6 @@
 #include "ProductPatterns.h"
 
 #include "heddle/Dialect/HeddleGpu/IR/Fragments.h"
-#include "heddle/Dialect/HeddleGpu/IR/LayoutConversion.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -221,38 +220,11 @@ struct TransPattern : OpConversionPattern<TransOp> {
     return success();
   }
 };
-
-struct ConvertLayoutPattern : OpConversionPattern<ConvertLayoutOp> {
-  using OpConversionPattern::OpConversionPattern;
-  LogicalResult
-  matchAndRewrite(ConvertLayoutOp op, OpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    Location loc = op.getLoc();
-    auto type = cast<VectorType>(adaptor.getInput().getType());
-    Conversion c = classifyConversion(
-        getLayout(op.getInput().getType()), getLayout(op.getType()),
-        type.getElementType().isIndex()
-            ? 64
-            : type.getElementTypeBitWidth());
-    switch (c.kind) {
-    case ConversionKind::Identity:
-    case ConversionKind::Registers:
-      rewriter.replaceOp(op, pick(rewriter, loc, adaptor.getInput(), c.registers));
-      return success();
-    case ConversionKind::Shuffle:
-    case ConversionKind::Shared:
-      break;
-    }
-    return op.emitOpError("expected a conversion inside threads; run "
-                          "heddle-gpu-expand-shared first");
-  }
-};
 } // namespace
 
 void heddle_gpu::populateComputePatterns(const LaneTypes &types,
                                          RewritePatternSet &patterns) {
   populateProductPatterns(types, patterns);
-  patterns
-      .add<ReducePattern, BroadcastPattern, TransPattern, ConvertLayoutPattern>(
-          types, patterns.getContext());
+  patterns.add<ReducePattern, BroadcastPattern, TransPattern>(
+      types, patterns.getContext());
 }

@@ -24,6 +24,8 @@ constexpr llvm::StringLiteral kKernelTf32 = "heddle.tf32";
 constexpr llvm::StringLiteral kKernelWarps = "heddle.warps";
 /// On a GPU: stages of tiles that loops copy, where the builder wants a number.
 constexpr llvm::StringLiteral kKernelStages = "heddle.stages";
+/// On a GPU: bits of the kernel's index values; 32 where it is absent.
+constexpr llvm::StringLiteral kIndexBits = "heddle.index_bits";
 
 /// The buffer a graph value of a kernel is read from, or null.
 inline mlir::Value bufferOf(mlir::Value tensor) {

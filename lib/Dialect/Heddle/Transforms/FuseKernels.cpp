@@ -67,6 +67,22 @@ private:
 };
 } // namespace
 
+/// Whether a slice of constant offsets starts at a multiple of 16 bytes, as the
+/// kernels of a GPU expect of buffers.
+static bool isAligned(tensor::ExtractSliceOp slice) {
+  auto type = slice.getSourceType();
+  Type element = type.getElementType();
+  int64_t stride = element.isIndex()
+                       ? 8
+                       : llvm::divideCeil(element.getIntOrFloatBitWidth(), 8);
+  int64_t offset = 0;
+  for (int64_t d = type.getRank() - 1; d >= 0; --d) {
+    offset += *getConstantIntValue(slice.getMixedOffsets()[d]) * stride;
+    stride *= type.getDimSize(d);
+  }
+  return offset % 16 == 0;
+}
+
 OpClass Fuser::classify(Operation *op) {
   if (isa<tensor::EmptyOp>(op))
     return OpClass::Free;
@@ -98,6 +114,8 @@ OpClass Fuser::classify(Operation *op) {
       else if (*size != type.getDimSize(d))
         whole = false;
     }
+    if (contiguous && target.matrixUnits && !isAligned(slice))
+      contiguous = false; // a copy of its own
     return contiguous ? OpClass::View : OpClass::Loops;
   }
   if (isa<AttentionOp>(op))
