@@ -4,9 +4,9 @@
 #include "heddle/Codegen/Tile/KernelBody.h"
 #include "heddle/Dialect/Heddle/IR/Heddle.h"
 #include "heddle/Dialect/Heddle/Transforms/PlanAttributes.h"
+#include "heddle/Target/KernelCost.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "llvm/Support/xxhash.h"
 
@@ -50,28 +50,6 @@ namespace {
 int64_t intAttr(Operation *op, StringRef name) {
   auto attr = op->getAttrOfType<IntegerAttr>(name);
   return attr ? attr.getInt() : 0;
-}
-
-/// Multiply-adds count two; other arithmetic of a body counts one each.
-int64_t countFlops(func::FuncOp kernel) {
-  int64_t flops = 0;
-  kernel.walk([&](Operation *op) {
-    if (auto attention = dyn_cast<AttentionOp>(op)) {
-      flops += 2 * attention.getBatch() * attention.getQueryHeads() *
-               attention.getQueryLength() * attention.getKeyLength() *
-               (attention.getQueryHeadDim() + attention.getValueHeadDim());
-    } else if (auto generic = dyn_cast<linalg::GenericOp>(op)) {
-      int64_t points = 1, ops = 0;
-      for (int64_t extent : generic.getStaticLoopRanges())
-        points *= extent;
-      for (Operation &inner : generic.getRegion().front().without_terminator())
-        if (!isa<arith::ExtFOp, arith::TruncFOp, linalg::IndexOp>(inner) &&
-            !inner.hasTrait<OpTrait::ConstantLike>())
-          ++ops;
-      flops += points * ops;
-    }
-  });
-  return flops;
 }
 
 /// Bytes of a buffer; an index takes 64 bits.
@@ -210,10 +188,7 @@ LogicalResult heddle::writeCommands(func::FuncOp entry,
       KernelInfo info;
       info.name = launch.getKernel().str();
       info.family = kernel->getAttrOfType<StringAttr>(kKernelFamily).str();
-      info.flops = countFlops(kernel);
-      for (Type t : kernel.getArgumentTypes()) {
-        info.minBytes += bufferBytes(cast<MemRefType>(t));
-      }
+      countWork(kernel, info);
       function.kernels.push_back(info);
     }
     Command command;

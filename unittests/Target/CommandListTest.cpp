@@ -225,6 +225,10 @@ TEST(CommandList, KernelsCountOperationsAndBytes) {
   // 2 * batch * heads * Sq * Sk * (d_qk + d_v).
   EXPECT_EQ(attention.function.kernels[0].flops, 2 * 2 * 4 * 8 * 10 * (16 + 6));
   EXPECT_EQ(attention.function.kernels[0].minBytes, 2048 + 1280 + 480 + 768);
+  EXPECT_EQ(attention.function.kernels[0].matrixFlops,
+            attention.function.kernels[0].flops);
+  EXPECT_EQ(attention.function.kernels[0].matrixType, "bf16");
+  EXPECT_EQ(attention.function.kernels[0].specialOps, 2 * 4 * 8 * 10);
 }
 
 TEST(CommandList, ConstantsStandAtTheirOffsets) {
