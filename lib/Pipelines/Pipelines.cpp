@@ -348,7 +348,8 @@ LogicalResult Driver::makeProgram() {
     if (f->hasAttr(kKernelFamily))
       continue;
     Function function;
-    if (failed(writeCommands(f, symbols, function)))
+    if (failed(writeCommands(f, symbols, function,
+                             gpus.empty() ? 1 : kGpuBufferAlignment)))
       return failure();
     function.source = source;
     program.functions.push_back(std::move(function));

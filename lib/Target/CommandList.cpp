@@ -1,6 +1,7 @@
 //===- CommandList.cpp - a planned function as runtime data ---------------===//
 
 #include "heddle/Target/CommandList.h"
+#include "AlignBuffers.h"
 #include "heddle/Codegen/Tile/KernelBody.h"
 #include "heddle/Dialect/Heddle/IR/Heddle.h"
 #include "heddle/Dialect/Heddle/Transforms/PlanAttributes.h"
@@ -39,9 +40,10 @@ FailureOr<heddle::TensorType> heddle::runtimeType(Type type,
   else if (e.isInteger(64) || e.isIndex())
     result.dtype = DType::I64;
   else
-    return emitError(loc) << "expected elements of f16, bf16, f32, f64, i1, i8, "
-                             "i16, i32 or i64, got "
-                          << type;
+    return emitError(loc)
+           << "expected elements of f16, bf16, f32, f64, i1, i8, "
+              "i16, i32 or i64, got "
+           << type;
   result.shape.assign(tensor.getShape().begin(), tensor.getShape().end());
   return result;
 }
@@ -108,8 +110,9 @@ void appendConstant(DenseElementsAttr attr, std::vector<uint8_t> &bytes,
 uint64_t hashPlan(const Function &function) {
   std::vector<int64_t> words;
   auto ref = [&](const BufferRef &r) {
-    words.insert(words.end(), {static_cast<int64_t>(r.space),
-                               static_cast<int64_t>(r.index), r.offset, r.size});
+    words.insert(words.end(),
+                 {static_cast<int64_t>(r.space), static_cast<int64_t>(r.index),
+                  r.offset, r.size});
   };
   for (const Command &c : function.commands) {
     words.push_back(c.kernel);
@@ -126,9 +129,27 @@ uint64_t hashPlan(const Function &function) {
 }
 } // namespace
 
+/// Which buffers a kernel takes values from and which it writes.
+static KernelUses usesOf(func::FuncOp kernel) {
+  KernelUses uses;
+  for (BlockArgument argument : kernel.getArguments()) {
+    bool writes = llvm::any_of(argument.getUsers(), [&](Operation *user) {
+      auto write = dyn_cast<bufferization::MaterializeInDestinationOp>(user);
+      return write && write.getDest() == argument;
+    });
+    bool other = llvm::any_of(argument.getUsers(), [](Operation *user) {
+      return !isa<bufferization::MaterializeInDestinationOp>(user);
+    });
+    uses.writes.push_back(writes);
+    uses.reads.push_back(other);
+  }
+  return uses;
+}
+
 LogicalResult heddle::writeCommands(func::FuncOp entry,
                                     const SymbolTable &symbols,
-                                    Function &function) {
+                                    Function &function,
+                                    int64_t launchAlignment) {
   auto types = [&](StringRef name) {
     return entry->getAttrOfType<ArrayAttr>(name);
   };
@@ -167,12 +188,13 @@ LogicalResult heddle::writeCommands(func::FuncOp entry,
   }
 
   llvm::StringMap<uint32_t> kernelIndex;
+  std::vector<KernelUses> uses;
   for (Operation &op : entry.getBody().front()) {
     if (auto copy = dyn_cast<memref::CopyOp>(op)) {
       Command command;
       command.kind = Command::Kind::Copy;
-      if (failed(resolve(copy.getSource(), numArgs, numResults,
-                         command.source)) ||
+      if (failed(
+              resolve(copy.getSource(), numArgs, numResults, command.source)) ||
           failed(resolve(copy.getTarget(), numArgs, numResults, command.dest)))
         return failure();
       function.commands.push_back(command);
@@ -189,6 +211,7 @@ LogicalResult heddle::writeCommands(func::FuncOp entry,
       info.name = launch.getKernel().str();
       info.family = kernel->getAttrOfType<StringAttr>(kKernelFamily).str();
       countWork(kernel, info);
+      uses.push_back(usesOf(kernel));
       function.kernels.push_back(info);
     }
     Command command;
@@ -214,6 +237,7 @@ LogicalResult heddle::writeCommands(func::FuncOp entry,
   function.plan.arenaBytes = intAttr(entry, kPlanArena);
   function.plan.maxLiveBytes = intAttr(entry, kPlanMaxLive);
   function.plan.workBytes = intAttr(entry, kPlanWork);
+  alignBuffers(function, uses, launchAlignment);
   function.plan.planHash = hashPlan(function);
   return success();
 }

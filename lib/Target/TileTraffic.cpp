@@ -169,7 +169,8 @@ bool Traffic::operation(Operation *op) {
         add(1, o.getMemRefType());
         return true;
       })
-      .Case<tensor::PadOp, bufferization::ToTensorOp, scf::InParallelOp>([](auto) { return true; })
+      .Case<tensor::PadOp, bufferization::ToTensorOp, scf::InParallelOp>(
+          [](auto) { return true; })
       .Default([&](Operation *o) {
         evaluate(o);
         // What else touches a buffer is not known here.

@@ -121,12 +121,20 @@ static std::string valueName(const Function &f, size_t i) {
   return own.empty() ? name : name + " '" + own + "'";
 }
 
+/// Kernels access up to 16 bytes at once.
+static constexpr Address kBufferAlignment = 16;
+
 /// A launch on a pointer of the host or of another device would end the
 /// context, so new pointers are asked where they belong.
 Status DeviceSession::checkPointers(const std::vector<Address> &bases) const {
   for (size_t i = 0; i + 2 < bases.size(); ++i) {
     if (!bases[i])
       continue;
+    if (!f.kernels.empty() && bases[i] % kBufferAlignment != 0)
+      return Status::error("expected " + valueName(f, i) + " at a multiple of " +
+                           std::to_string(kBufferAlignment) +
+                           " bytes, as accesses of the kernels need; pass an "
+                           "aligned buffer");
     int ordinal = -1;
     Result result =
         driver.cuPointerGetAttribute(&ordinal, kPointerDeviceOrdinal, bases[i]);

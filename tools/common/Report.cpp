@@ -92,8 +92,7 @@ void printSignature(const char *title,
 
 KernelFacts factsIn(const KernelFactsOf &facts, const Function &function,
                     const GpuImage &image, size_t kernel) {
-  if (!facts || image.kind == GpuImageKind::Emulator ||
-      kernel >= function.kernels.size())
+  if (!facts || kernel >= function.kernels.size())
     return {};
   return facts(image.target, function.kernels[kernel], image.kernels[kernel]);
 }
@@ -222,8 +221,7 @@ void printImages(const Function &function, const KernelFactsOf &facts,
       width = std::max(width, k.symbol.size());
     int column = static_cast<int>(width);
     printResources(function, image, facts, column, os);
-    if (image.kind != GpuImageKind::Emulator)
-      printWork(function, image, facts, column, os);
+    printWork(function, image, facts, column, os);
   }
 }
 
