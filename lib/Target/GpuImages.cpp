@@ -157,8 +157,8 @@ static LogicalResult describeLaunch(LLVM::LLVMFuncOp kernel,
   if (out.sharedBytes > target.maxSharedPerBlock)
     return kernel.emitError("expected at most ")
            << target.maxSharedPerBlock << " bytes of shared memory in a block "
-           << "on " << target.name << ", got " << out.sharedBytes
-           << "; use smaller tiles";
+           << "on " << target.name << ", got " << out.sharedBytes << " for '"
+           << out.symbol << "'; use smaller tiles";
   if (auto tile = kernel->getAttrOfType<StringAttr>(kGpuTile))
     out.tile = tile.str();
   return success();
