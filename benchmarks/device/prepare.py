@@ -22,7 +22,9 @@ TABLE = os.path.join(ROOT, "test/Integration/CPU/Inputs/attention-table.py")
 # A folder travels to the device in one go.
 MOST_BYTES = 64 << 20
 
-# The longest first: they are what a short run is for.
+# Comments of the tables that ask for more than drawn inputs and the reference.
+NOTES = "INPUT|EXPECT|REFERENCE|ERROR"
+
 ROWS = ["--filter=mode=fwd", "--filter=op=forward",
         "--filter=attention=heddle", "--filter=dtype=bfloat16,float32"]
 
@@ -94,6 +96,7 @@ class Folder:
 
         found = list(pool.map(one, sorted(os.listdir(graphs))))
         shutil.rmtree(graphs)
+        # The longest first: they are what a short run is for.
         return sorted(found, key=lambda entry: (
             -entry["row"].get("seq", entry["row"].get("tokens", 0)),
             entry["row"]["suite"]))
@@ -109,12 +112,12 @@ class Folder:
                 texts.append(file.read())
         noted = False
         for text in texts:
-            for part in re.split(r"(?m)^(?=func\.func |// [A-Z]+ ?\d*: )", text):
+            for part in re.split(r"(?m)^(?=func\.func |// (?:%s) ?\d*: )" % NOTES, text):
                 name = re.match(r"func\.func @(\w+)", part)
                 if name and not noted and re.search(self.options.match,
                                                     name.group(1)):
                     functions[name.group(1)] = part
-                noted = part.startswith("// ")
+                noted = not name and bool(re.match(r"// (?:%s)" % NOTES, part))
 
         def one(name):
             source = self.at("numerics", name + ".mlir")
