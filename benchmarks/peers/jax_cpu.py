@@ -93,6 +93,7 @@ class JaxBackend(common.Backend):
             last[:] = [compiled(*args)]
             last[0].block_until_ready()
 
+        call.enqueue = lambda: compiled(*args)
         return call, lambda: np.asarray(last[0].astype(jnp.float32),
                                         np.float64), extra
 

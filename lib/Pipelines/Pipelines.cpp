@@ -14,8 +14,10 @@
 #include "heddle/Target/CommandList.h"
 #include "heddle/Target/CpuObject.h"
 #include "heddle/Target/GpuImages.h"
+#include "heddle/Target/KernelCost.h"
 
 #include "F32Precision.h"
+#include "KernelModules.h"
 #include "LowerKernelsToGpu.h"
 
 #include "mlir/Conversion/Passes.h"
@@ -301,6 +303,10 @@ private:
   LogicalResult cpuBack();
   LogicalResult gpuBack();
   LogicalResult gpuBack(ModuleOp kernels, const GpuTarget &target);
+  LogicalResult kernels();
+  LogicalResult lowerKernels(ModuleOp kernels, const GpuTarget &target,
+                             const llvm::StringMap<int64_t> &traffic,
+                             bool fromTiles);
 
   ModuleOp module;
   const CompileOptions &options;
@@ -363,13 +369,23 @@ LogicalResult Driver::makeProgram() {
   } else {
     program.target = "cuda";
     program.isa = options.target;
+    // The emulator runs GPU kernels as code of this machine.
+    std::string error;
+    if (options.gpu.makeEmulator) {
+      if (failed(CpuTarget::parse("native", cpu, error)))
+        return module.emitError(error);
+      program.isaFeatures = cpu.features;
+    }
   }
+  if (isKernelModule(module))
+    return readKernelModule(module, program);
   SymbolTable symbols(module);
   for (auto f : module.getOps<func::FuncOp>()) {
     if (f->hasAttr(kKernelFamily))
       continue;
     Function function;
-    if (failed(writeCommands(f, symbols, function)))
+    if (failed(writeCommands(f, symbols, function,
+                             gpus.empty() ? 1 : kGpuBufferAlignment)))
       return failure();
     function.source = source;
     program.functions.push_back(std::move(function));
@@ -402,17 +418,51 @@ LogicalResult Driver::cpuBack() {
 LogicalResult Driver::gpuBack(ModuleOp kernels, const GpuTarget &target) {
   if (failed(runPasses(kernels, [&](OpPassManager &pm) {
         addTileStage(pm, tileTarget(target), options.f32Precision);
-        // Both at once: what either refuses is listed together.
-        if (upTo(Stage::Gpu))
-          pm.addPass(createLowerKernelsToGpuPass(true, upTo(Stage::Nvvm)));
+      })))
+    return failure();
+  if (!upTo(Stage::Gpu))
+    return success();
+  llvm::StringMap<int64_t> traffic;
+  for (auto kernel : kernels.getOps<ModuleOp>())
+    for (auto f : kernel.getOps<func::FuncOp>())
+      if (std::optional<int64_t> bytes = tileTraffic(f))
+        traffic[f.getName()] = *bytes;
+  return lowerKernels(kernels, target, traffic, /*fromTiles=*/true);
+}
+
+LogicalResult Driver::lowerKernels(ModuleOp kernels, const GpuTarget &target,
+                                   const llvm::StringMap<int64_t> &traffic,
+                                   bool fromTiles) {
+  // Both at once: what either refuses is listed together.
+  if (failed(runPasses(kernels, [&](OpPassManager &pm) {
+        pm.addPass(createLowerKernelsToGpuPass(fromTiles, upTo(Stage::Nvvm)));
       })))
     return failure();
   if (!upTo(Stage::Object))
     return success();
   for (Function &function : program.functions)
-    if (failed(appendGpuImages(kernels, target, options.gpu, function)))
+    if (failed(
+            appendGpuImages(kernels, target, options.gpu, function, traffic)))
       return failure();
   return success();
+}
+
+/// Kernels that are written at contract G or N.
+LogicalResult Driver::kernels() {
+  if (gpus.empty())
+    return module.emitError("expected a GPU for a module of kernels, got "
+                            "--target=cpu; use --target=")
+           << GpuTarget::names();
+  if (failed(makeProgram()))
+    return failure();
+  if (!upTo(Stage::Nvvm))
+    return success();
+  for (const GpuTarget *target : llvm::ArrayRef(gpus).drop_back()) {
+    OwningOpRef<ModuleOp> copy = module.clone();
+    if (failed(lowerKernels(*copy, *target, {}, /*fromTiles=*/false)))
+      return failure();
+  }
+  return lowerKernels(module, *gpus.back(), {}, /*fromTiles=*/false);
 }
 
 LogicalResult Driver::gpuBack() {
@@ -425,7 +475,11 @@ LogicalResult Driver::gpuBack() {
 }
 
 LogicalResult Driver::run() {
-  if (failed(readTarget()) || failed(selectEntry(module, options.entry)))
+  if (failed(readTarget()))
+    return failure();
+  if (isKernelModule(module))
+    return kernels();
+  if (failed(selectEntry(module, options.entry)))
     return failure();
   bool tf32 = options.f32Precision == F32Precision::Tf32;
   if (tf32 && failed(runPasses(module, [](OpPassManager &pm) {

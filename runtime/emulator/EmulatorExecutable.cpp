@@ -14,6 +14,7 @@
 #include "../core/BundleFormat.h"
 #include "../core/Donation.h"
 #include "../core/Memory.h"
+#include "../cpu/CpuInfo.h"
 #include "LaunchBuffers.h"
 
 #include <algorithm>
@@ -83,8 +84,7 @@ Status EmulatorExecutable::Impl::chooseImage() {
       (options.target.empty() ? "" : " for " + options.target) +
       " of function '" + function.name + "', found " +
       (have.empty() ? "no image" : have) +
-      "; pass the model itself (MODEL.mlir), which is compiled for the "
-      "emulator");
+      "; pass the model itself (MODEL.mlir), or recompile with --emulator");
 }
 
 Status EmulatorExecutable::Impl::allocate() {
@@ -134,6 +134,8 @@ Status EmulatorExecutable::Impl::load(const Program &program) {
   if (Status s = verifyFunction(function); !s)
     return s;
   if (Status s = chooseImage(); !s)
+    return s;
+  if (Status s = checkInstructionSet(program); !s)
     return s;
   if (image)
     if (Status s = EmulatorModule::load(image->bytes.data(),

@@ -71,6 +71,12 @@ struct Flags {
       cl::desc("print signature, kernels, commands and memory plan to standard "
                "output: text (default) or json"),
       cl::value_desc("format"), cl::ValueOptional, cl::cat(category)};
+  cl::opt<std::string> chip{
+      "chip",
+      cl::desc("product that the report's least times are of: h200, h100, "
+               "a100, rtx3090, ... (--list-targets); default: the first of each "
+               "target"),
+      cl::value_desc("name"), cl::cat(category)};
   cl::opt<std::string> threads{
       "threads",
       cl::desc("workers that the report's memory figures are for; default: the "
@@ -101,6 +107,11 @@ struct Flags {
                       cl::desc("put machine code of each GPU beside the PTX; "
                                "needs ptxas"),
                       cl::cat(category)};
+  cl::opt<bool> emulator{
+      "emulator",
+      cl::desc("put code for the emulator of each GPU beside the PTX; it runs on "
+               "CPUs with the features of this one"),
+      cl::cat(category)};
   cl::opt<bool> listTargets{"list-targets", cl::desc("list the targets"),
                             cl::cat(category)};
 };
@@ -112,7 +123,8 @@ void releaseNames() {
   for (llvm::StringRef name :
        {"o", "output", "target", "cpu", "f32-precision", "emit", "compile-to",
         "entry", "report", "threads", "verify-each", "list-targets",
-        "ptx-version", "line-info", "libdevice", "ptxas", "cubin"})
+        "ptx-version", "line-info", "libdevice", "ptxas", "cubin", "chip",
+        "emulator"})
     if (cl::Option *option = registered.lookup(name))
       taken.push_back(option);
   for (cl::Option *option : taken)
@@ -225,6 +237,10 @@ static Status readEmit(Options &options) {
     return Status::error(
         "expected a bundle for GPUs with --cubin, got --target=" + own.target +
         "; --emit=cubin writes one alone");
+  if (own.emulator && (!gpu || options.emit != Emit::Bundle))
+    return Status::error(
+        "expected a bundle for GPUs with --emulator, got --target=" +
+        own.target + "; pass --target=sm_80 or the like");
   if (gpuCode && partial)
     return Status::error("expected no --compile-to with --emit=" + own.emit +
                          ", got '" + own.compileTo + "'");
@@ -270,9 +286,30 @@ static Status readGpuOptions(Options &options) {
   gpu.ptx.libdevice = own.libdevice;
   gpu.ptxas = own.ptxas;
   gpu.makeCubin = own.cubin;
+  gpu.makeEmulator = own.emulator;
   if (own.ptxVersion.empty())
     return {};
   return readPtxVersion(own.ptxVersion, gpu.ptx.ptxVersion);
+}
+
+/// The chip of the report, which has to run some of the targets.
+static Status readChip(Options &options) {
+  const Flags &own = flags();
+  if (own.chip.empty())
+    return {};
+  if (!own.report.getNumOccurrences())
+    return Status::error("expected --report with --chip=" + own.chip +
+                         ", found none");
+  const GpuTarget *newest = nullptr;
+  std::string error;
+  if (failed(findGpuChip(own.chip, options.chip, newest, error)))
+    return Status::error("--chip: " + error);
+  for (const GpuTarget *target : options.gpus)
+    if (runsOn(*target, *options.chip))
+      return {};
+  return Status::error("expected --target=" + newest->name.str() +
+                       " or an earlier GPU with --chip=" + own.chip +
+                       ", got --target=" + own.target);
 }
 
 static Status readOptions(Options &options) {
@@ -323,6 +360,8 @@ static Status readOptions(Options &options) {
       return Status::error("expected one use of standard output, got -o - and "
                            "--report; write the bundle to a file");
   }
+  if (Status status = readChip(options); !status.ok())
+    return status;
   options.threads = cpuThreads();
   if (!own.threads.empty() &&
       (!llvm::to_integer(own.threads.getValue(), options.threads) ||

@@ -2,6 +2,7 @@
 
 #include "Compiler.h"
 
+#include "common/GpuFacts.h"
 #include "heddle/Dialect/Heddle/IR/Heddle.h"
 #include "heddle/Pipelines/Pipelines.h"
 #include "heddle/Reference/Compare.h"
@@ -158,13 +159,10 @@ std::string heddle::run::targetOfArchitecture(int sm) {
   return name;
 }
 
-std::optional<KernelOccupancy>
-heddle::run::occupancyOf(const std::string &target, const GpuKernel &kernel) {
-  std::optional<Occupancy> o = kernelOccupancy(target, kernel);
-  if (!o)
-    return std::nullopt;
-  return KernelOccupancy{o->blocksPerSM, o->fraction,
-                         limitName(o->limit).str()};
+KernelFacts heddle::run::kernelFacts(const std::string &target,
+                                     const KernelInfo &info,
+                                     const GpuKernel &kernel) {
+  return kernelFactsOn(nullptr)(target, info, kernel);
 }
 
 Status heddle::run::importModel(const std::string &text,

@@ -29,31 +29,6 @@ Status expectedOneOf(const std::string &option, const std::string &choices,
                        found + "'");
 }
 
-/// "@FILE.npy", "random:SEED", or one of them after "NAME=".
-Status parseInput(const std::string &text, InputSpec &spec) {
-  std::string source = text;
-  size_t equal = text.find('=');
-  if (!text.empty() && text[0] != '@' && equal != std::string::npos) {
-    spec.name = text.substr(0, equal);
-    source = text.substr(equal + 1);
-  }
-  if (source.size() > 1 && source[0] == '@') {
-    spec.path = source.substr(1);
-    return {};
-  }
-  const std::string random = "random:";
-  if (source.compare(0, random.size(), random) == 0) {
-    const char *first = source.data() + random.size();
-    const char *last = source.data() + source.size();
-    auto [end, error] = std::from_chars(first, last, spec.seed);
-    if (error == std::errc() && end == last && first != last)
-      return {};
-  }
-  return Status::error("expected --input=[NAME=]@FILE.npy or "
-                       "[NAME=]random:SEED, got '" +
-                       text + "'");
-}
-
 /// "@FILE.npy" for --output and --expected-output; "-" and "@-" are standard
 /// output where that makes sense.
 Status parsePath(const std::string &option, const std::string &text,
@@ -128,7 +103,11 @@ Status checkTolerance(const std::string &option,
 }
 
 Status finish(const RawOptions &raw, Options &options) {
-  if (options.model.empty() && !options.listDevices)
+  if (options.serve && (!options.model.empty() || options.checkReference))
+    return Status::error("expected models in requests with --serve, got " +
+                         (options.model.empty() ? "--check=" + raw.check
+                                                : "'" + options.model + "'"));
+  if (options.model.empty() && !options.listDevices && !options.serve)
     return Status::error("expected a model, found none; pass MODEL.heddle or "
                          "MODEL.mlir, or - for standard input");
   if (Status s = parseDevice(raw.device, options); !s.ok())
@@ -172,16 +151,41 @@ Status finish(const RawOptions &raw, Options &options) {
     return s;
   if (Status s = checkTolerance("--atol", options.atol); !s.ok())
     return s;
-  if (options.threads < 0 || options.repeats < 0 || options.warmup < 0)
+  if (options.threads < 0 || options.repeats < 0 || options.warmup < 0 ||
+      options.inner < 0)
     return Status::error(
-        "expected --threads, --repeats and --warmup of at "
+        "expected --threads, --repeats, --warmup and --inner of at "
         "least 0, got " +
-        std::to_string(
-            std::min({options.threads, options.repeats, options.warmup})));
+        std::to_string(std::min({options.threads, options.repeats,
+                                 options.warmup, options.inner})));
   return {};
 }
 
 } // namespace
+
+Status heddle::run::parseInput(const std::string &text, InputSpec &spec) {
+  std::string source = text;
+  size_t equal = text.find('=');
+  if (!text.empty() && text[0] != '@' && equal != std::string::npos) {
+    spec.name = text.substr(0, equal);
+    source = text.substr(equal + 1);
+  }
+  if (source.size() > 1 && source[0] == '@') {
+    spec.path = source.substr(1);
+    return {};
+  }
+  const std::string random = "random:";
+  if (source.compare(0, random.size(), random) == 0) {
+    const char *first = source.data() + random.size();
+    const char *last = source.data() + source.size();
+    auto [end, error] = std::from_chars(first, last, spec.seed);
+    if (error == std::errc() && end == last && first != last)
+      return {};
+  }
+  return Status::error("expected --input=[NAME=]@FILE.npy or "
+                       "[NAME=]random:SEED, got '" +
+                       text + "'");
+}
 
 Status heddle::run::parseCommandLine(int argc, char **argv, Options &options,
                                      bool &exit) {
@@ -232,6 +236,9 @@ Status heddle::run::parseCommandLine(int argc, char **argv, Options &options,
       app.add_option("--atol", raw.atol, "absolute tolerance per element");
   app.add_option("--repeats", options.repeats, "timed runs after the first");
   app.add_option("--warmup", options.warmup, "runs before the timed ones (1)");
+  app.add_option("--inner", options.inner,
+                 "runs of a timed sample, which is their mean (1); 0: as many "
+                 "as take 50 ms, at most 200");
   app.add_option("--threads", options.threads,
                  "workers; 0 (default): all cores")
       ->envname("HEDDLE_THREADS");
@@ -242,6 +249,9 @@ Status heddle::run::parseCommandLine(int argc, char **argv, Options &options,
   app.add_flag("--check-launches", options.checkLaunches,
                "on a CUDA device, wait after every command, so that a failure "
                "names its kernel");
+  app.add_flag("--serve", options.serve,
+               "read requests as JSON, one a line, and answer each with a line "
+               "of JSON; for benchmarks");
   app.add_flag("--list-devices", options.listDevices, "list the devices");
   try {
     app.parse(argc, argv);

@@ -33,7 +33,7 @@ struct Options {
   bool tf32 = false;       // on GPUs: products of f32 on the matrix unit
   uint32_t sanitizers = 0; // of the emulator
   uint64_t seed = 0;       // of the emulator's order of warps
-  std::string function; // empty: the only one
+  std::string function;    // empty: the only one
   std::vector<InputSpec> inputs;
   std::vector<std::string> outputs;  // .npy paths, in the order of results
   std::vector<std::string> expected; // likewise
@@ -42,10 +42,15 @@ struct Options {
   std::optional<double> rtol, atol; // absent: by element type
   int repeats = 0;
   int warmup = 1;
+  int inner = 1;   // runs of a sample; 0: as take 50 ms
   int threads = 0; // 0: the cores of this process
   ReportFormat report = ReportFormat::None;
   bool listDevices = false;
+  bool serve = false; // requests on standard input
 };
+
+/// "@FILE.npy", "random:SEED", or one of them after "NAME=".
+Status parseInput(const std::string &text, InputSpec &spec);
 
 /// Parses and checks. Sets `exit` where help was asked for and printed.
 Status parseCommandLine(int argc, char **argv, Options &options, bool &exit);

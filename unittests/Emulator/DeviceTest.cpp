@@ -2,6 +2,7 @@
 
 #include "KernelTest.h"
 
+#include "heddle-c/heddle.h"
 #include "heddle/Runtime/EmulatorDevice.h"
 
 using namespace heddle;
@@ -274,8 +275,8 @@ TEST_F(EmulatorDevice, RefusesWhatItCannotLoadOrRun) {
   options.target = "sm_90";
   EXPECT_EQ(loadError(),
             "expected one emulator image for sm_90 of function 'main', found "
-            "emulator for sm_80; pass the model itself (MODEL.mlir), which is "
-            "compiled for the emulator");
+            "emulator for sm_80; pass the model itself (MODEL.mlir), or "
+            "recompile with --emulator");
   options.target = "sm_80";
   program.target = "cpu";
   EXPECT_NE(loadError().find("this device is 'emulator'"), std::string::npos);
@@ -288,6 +289,68 @@ TEST_F(EmulatorDevice, RefusesWhatItCannotLoadOrRun) {
   EXPECT_EQ(executable->run(none, results).message,
             "expected a pointer to float32[3,32] for argument 0 'x', got null");
   EXPECT_NE(executable->run(odd, results).message.find("aligned to 16 bytes"),
+            std::string::npos);
+}
+
+TEST_F(EmulatorDevice, IsADeviceOfTheCInterface) {
+  function.commands = {add(at(Space::Argument, 0), at(Space::Result, 0), 1)};
+  program.functions = {function};
+  std::vector<uint8_t> bundle = serializeProgram(program);
+  auto take = [](HeddleStatus status) {
+    std::string message = heddleStatusMessage(status);
+    heddleStatusFree(status);
+    return message;
+  };
+  HeddleProgram *loaded = nullptr;
+  ASSERT_EQ(
+      take(heddleProgramLoadMemory(bundle.data(), bundle.size(), &loaded)), "");
+  HeddleSessionOptions sessionOptions = {};
+  sessionOptions.structSize = sizeof sessionOptions;
+  sessionOptions.target = "sm_80";
+  sessionOptions.sanitize = "memcheck,racecheck";
+  sessionOptions.seed = 3;
+  HeddleSession *session = nullptr;
+  auto create = [&] {
+    return take(
+        heddleSessionCreate(loaded, 0, "emulator", &sessionOptions, &session));
+  };
+  ASSERT_EQ(create(), "");
+  EXPECT_EQ(heddleSessionNumThreads(session), 0);
+  void *args[] = {in.data()}, *results[] = {out.data()};
+  EXPECT_EQ(take(heddleSessionRun(session, args, 1, results, 1)), "");
+  EXPECT_EQ(out[5], in[5] + 1);
+  EXPECT_EQ(take(heddleSessionRun(session, args, 0, results, 1)),
+            "expected 1 arguments, got 0");
+  heddleSessionFree(session);
+  sessionOptions.sanitize = "warpcheck";
+  EXPECT_NE(create().find("warpcheck"), std::string::npos);
+  sessionOptions.sanitize = nullptr;
+  sessionOptions.target = "sm_90";
+  EXPECT_NE(create().find("expected one emulator image for sm_90"),
+            std::string::npos);
+  heddleProgramFree(loaded);
+
+  // A fault is the error of the run.
+  function.commands = {
+      add(at(Space::Argument, 0), at(Space::Result, 0, kBytes / 2), 1)};
+  program.functions = {function};
+  bundle = serializeProgram(program);
+  ASSERT_EQ(
+      take(heddleProgramLoadMemory(bundle.data(), bundle.size(), &loaded)), "");
+  ASSERT_EQ(take(heddleSessionCreate(loaded, 0, "emulator", nullptr, &session)),
+            "");
+  EXPECT_NE(
+      take(heddleSessionRun(session, args, 1, results, 1)).find("memcheck"),
+      std::string::npos);
+  heddleSessionFree(session);
+  heddleProgramFree(loaded);
+}
+
+TEST_F(EmulatorDevice, CodeForFeaturesThatThisCpuLacksIsRefused) {
+  function.commands = {add(at(Space::Argument, 0), at(Space::Result, 0), 1)};
+  program.isaFeatures = {"sse2", "no-such-feature"};
+  EXPECT_NE(EmulatorExecutable::load(function, program, options, executable)
+                .message.find("needs the CPU features no-such-feature"),
             std::string::npos);
 }
 

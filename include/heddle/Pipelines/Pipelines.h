@@ -73,7 +73,9 @@ void registerCompilerPasses();
 /// Compiles `module` (contract M) in place up to `options.compileTo`; with
 /// Stage::Object fills `program`. For several GPU targets the stages from Tile
 /// on run once for each, on copies but for the last. Kernels that have no GPU
-/// code are listed in one error. Errors are emitted as diagnostics.
+/// code are listed in one error. A module of kernels of contract G or N in place
+/// of a model becomes a function of one launch for each (docs/cuda-runtime.md).
+/// Errors are emitted as diagnostics.
 llvm::LogicalResult compileModule(mlir::ModuleOp module,
                                   const CompileOptions &options,
                                   Program &program);
