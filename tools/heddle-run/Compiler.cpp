@@ -3,6 +3,7 @@
 #include "Compiler.h"
 
 #include "heddle/Dialect/Heddle/IR/Heddle.h"
+#include "heddle/Dialect/Heddle/Transforms/Passes.h"
 #include "heddle/Pipelines/Pipelines.h"
 #include "heddle/Reference/Compare.h"
 #include "heddle/Reference/Evaluator.h"
@@ -196,6 +197,10 @@ Status heddle::run::evaluateReference(const Function &function,
   if (!op)
     return model.error("expected a function '" + function.name +
                        "' in its source, found none; compile the model again");
+  // Gradients are evaluated as they are written out; central differences, in the
+  // tests of the rules, judge what is written.
+  if (failed(differentiate(model.get())))
+    return model.error("expected gradients that can be taken");
   auto evaluateIn = [&](ReferenceMode mode,
                         SmallVectorImpl<ReferenceTensor> &out) {
     ReferenceOptions options;

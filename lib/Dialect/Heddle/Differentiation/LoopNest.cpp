@@ -1,0 +1,168 @@
+//===- LoopNest.cpp - writes the loop nests of gradients ------------------===//
+
+#include "Adjoint.h"
+#include "heddle/Dialect/Heddle/Differentiation/Differentiation.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/TypeUtilities.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+using namespace mlir;
+using namespace heddle;
+
+void heddle::eraseDead(Block &body, Value wanted) {
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body)))
+    if (isOpTriviallyDead(&op) && !llvm::is_contained(op.getResults(), wanted))
+      op.erase();
+}
+
+void heddle::removeUnused(LoopNest &nest, Value contribution) {
+  eraseDead(*nest.body, contribution);
+  for (unsigned i = nest.inputs.size(); i-- > 0;) {
+    if (!nest.element(i).use_empty() || nest.element(i) == contribution)
+      continue;
+    nest.body->eraseArgument(i);
+    nest.inputs.erase(nest.inputs.begin() + i);
+  }
+}
+
+/// Every loop's size has to follow from an operand. One that none shows, since
+/// its contributions do not depend on it, is shown by an empty tensor.
+static void coverLoops(OpBuilder &b, Location loc, LoopNest &nest) {
+  llvm::BitVector covered(nest.sizes.size());
+  auto cover = [&](AffineMap map) {
+    for (AffineExpr e : map.getResults())
+      if (auto dim = dyn_cast<AffineDimExpr>(e))
+        covered.set(dim.getPosition());
+  };
+  cover(nest.outMap);
+  for (LoopOperand &input : nest.inputs)
+    cover(input.map);
+  if (covered.all())
+    return;
+  SmallVector<int64_t> shape;
+  SmallVector<AffineExpr> exprs;
+  for (unsigned d : llvm::seq<unsigned>(0, nest.sizes.size()))
+    if (!covered.test(d)) {
+      shape.push_back(nest.sizes[d]);
+      exprs.push_back(b.getAffineDimExpr(d));
+    }
+  Value empty = tensor::EmptyOp::create(b, loc, shape, b.getF32Type());
+  nest.body->insertArgument(nest.inputs.size(), b.getF32Type(), loc);
+  nest.inputs.push_back(
+      {empty,
+       AffineMap::get(nest.sizes.size(), 0, exprs, b.getContext())});
+}
+
+/// Loops in the order of the result's axes, then those that are summed over.
+static void orderLoops(OpBuilder &b, LoopNest &nest) {
+  SmallVector<unsigned> order;
+  llvm::BitVector placed(nest.sizes.size());
+  for (AffineExpr e : nest.outMap.getResults()) {
+    order.push_back(cast<AffineDimExpr>(e).getPosition());
+    placed.set(order.back());
+  }
+  for (unsigned d : llvm::seq<unsigned>(0, nest.sizes.size()))
+    if (!placed.test(d))
+      order.push_back(d);
+  SmallVector<AffineExpr> moved(nest.sizes.size());
+  SmallVector<int64_t> sizes;
+  for (auto [to, from] : llvm::enumerate(order)) {
+    moved[from] = b.getAffineDimExpr(to);
+    sizes.push_back(nest.sizes[from]);
+  }
+  auto apply = [&](AffineMap map) {
+    return map.replaceDimsAndSymbols(moved, {}, sizes.size(), 0);
+  };
+  for (LoopOperand &input : nest.inputs)
+    input.map = apply(input.map);
+  nest.outMap = apply(nest.outMap);
+  nest.sizes = sizes;
+  nest.body->walk([&](linalg::IndexOp index) {
+    index.setDim(cast<AffineDimExpr>(moved[index.getDim()]).getPosition());
+  });
+}
+
+/// The right operand of a product holds the last axis of the result, which is
+/// how products are tiled.
+static void orderFactors(LoopNest &nest) {
+  if (nest.inputs.size() != 2 || nest.outMap.getNumResults() == 0)
+    return;
+  unsigned last =
+      cast<AffineDimExpr>(nest.outMap.getResults().back()).getPosition();
+  auto uses = [&](unsigned i) {
+    return nest.inputs[i].map.isFunctionOfDim(last);
+  };
+  if (!uses(0) || uses(1))
+    return;
+  Block &body = *nest.body;
+  BlockArgument left = body.getArgument(0);
+  BlockArgument second =
+      body.insertArgument(2, left.getType(), left.getLoc());
+  left.replaceAllUsesWith(second);
+  body.eraseArgument(0);
+  std::swap(nest.inputs[0], nest.inputs[1]);
+}
+
+Value heddle::createSum(OpBuilder &b, Location loc, LoopNest &nest,
+                        Value contribution) {
+  removeUnused(nest, contribution);
+  coverLoops(b, loc, nest);
+  orderLoops(b, nest);
+  Type element = contribution.getType();
+  unsigned results = nest.outMap.getNumResults();
+  SmallVector<utils::IteratorType> iterators(nest.sizes.size(),
+                                             utils::IteratorType::reduction);
+  std::fill_n(iterators.begin(), results, utils::IteratorType::parallel);
+  bool sums = results < nest.sizes.size();
+  OpBuilder inner = OpBuilder::atBlockEnd(nest.body.get());
+  Value accumulator = nest.body->addArgument(element, loc), stored = contribution;
+  if (sums) {
+    stored = arith::AddFOp::create(inner, loc, accumulator, contribution);
+    orderFactors(nest);
+  }
+  linalg::YieldOp::create(inner, loc, stored);
+  ArrayRef<int64_t> shape = ArrayRef(nest.sizes).take_front(results);
+  auto type = RankedTensorType::get(shape, element);
+  Value init = sums ? zeros(b, loc, type)
+                    : Value(tensor::EmptyOp::create(b, loc, shape, element));
+  SmallVector<Value> inputs;
+  SmallVector<AffineMap> maps;
+  for (LoopOperand &input : nest.inputs) {
+    inputs.push_back(input.value);
+    maps.push_back(input.map);
+  }
+  maps.push_back(nest.outMap);
+  auto op = linalg::GenericOp::create(b, loc, type, inputs, init, maps,
+                                      iterators);
+  op.getRegion().push_back(nest.body.release());
+  return op.getResult(0);
+}
+
+Value heddle::buildGeneric(
+    OpBuilder &b, Location loc, ArrayRef<LoopOperand> inputs,
+    ArrayRef<int64_t> sizes, AffineMap outMap,
+    function_ref<Value(OpBuilder &, Block::BlockArgListType)> body) {
+  LoopNest nest;
+  nest.inputs.assign(inputs.begin(), inputs.end());
+  nest.sizes.assign(sizes.begin(), sizes.end());
+  nest.outMap = outMap;
+  for (const LoopOperand &input : inputs)
+    nest.body->addArgument(getElementTypeOrSelf(input.value.getType()), loc);
+  OpBuilder inner = OpBuilder::atBlockEnd(nest.body.get());
+  Value contribution = body(inner, nest.body->getArguments());
+  return createSum(b, loc, nest, contribution);
+}
+
+Value heddle::sumAll(OpBuilder &b, Location loc, Value value) {
+  auto type = cast<RankedTensorType>(value.getType());
+  Type element = type.getElementType(), wide = accumulatorOf(element);
+  Value sum = buildGeneric(
+      b, loc, {{value, b.getMultiDimIdentityMap(type.getRank())}},
+      type.getShape(), AffineMap::get(type.getRank(), 0, b.getContext()),
+      [&](OpBuilder &b, Block::BlockArgListType args) {
+        return castElements(b, loc, args[0], wide);
+      });
+  return castElements(b, loc, sum, element);
+}
