@@ -227,6 +227,16 @@ Rounding heddle::run::roundingOf(const Function &function) {
   Model model(function.source, "<source of " + function.name + ">");
   std::string text;
   int64_t products = 0;
+  Rounding rounding;
+  if (model.get()) {
+    model.get().walk([&](ValueAndGradOp op) {
+      rounding.backward |= op->getParentOfType<func::FuncOp>().getName() ==
+                           function.name;
+    });
+    // Where it fails, evaluateReference says so.
+    if (rounding.backward)
+      (void)differentiate(model.get());
+  }
   if (auto op = model.get()
                     ? model.get().lookupSymbol<func::FuncOp>(function.name)
                     : func::FuncOp()) {
@@ -240,7 +250,6 @@ Rounding heddle::run::roundingOf(const Function &function) {
     });
   }
   llvm::StringRef source = text;
-  Rounding rounding;
   rounding.bf16 = source.contains("bf16");
   rounding.tf32 = source.contains("tf32");
   rounding.model = products > 1;
@@ -256,6 +265,7 @@ Status heddle::run::judge(const HostTensor &actual,
   CompareOptions options;
   options.tf32 = rounding.tf32;
   options.model = rounding.model;
+  options.backward = rounding.backward;
   if (rounding.bf16 || rounding.f16)
     options.computeType = rounding.bf16 ? DType::BF16 : DType::F16;
   ReferenceTensor exact = toTensor(reference, reference.exact);

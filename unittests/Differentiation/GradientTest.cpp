@@ -2,8 +2,8 @@
 
 #include "ModelGradients.h"
 
-#include "heddle/Dialect/Heddle/Transforms/Passes.h"
 #include "heddle/Pipelines/Pipelines.h"
+#include "models/Models.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
@@ -61,4 +61,43 @@ INSTANTIATE_TEST_SUITE_P(Files, Gradients,
                          [](const auto &info) {
                            return std::string(info.param);
                          });
+
+//===----------------------------------------------------------------------===//
+// A whole model
+//===----------------------------------------------------------------------===//
+
+bench::Model transformer(mlir::MLIRContext &context, DType dtype) {
+  bench::TransformerConfig config;
+  config.batch = 2;
+  config.tokens = 3;
+  config.modelDim = 4;
+  config.heads = 2;
+  config.layers = 1;
+  config.dtype = dtype;
+  bench::Model model;
+  Status status = bench::buildTransformer(context, config, model);
+  EXPECT_TRUE(status.ok()) << status.message;
+  return model;
+}
+
+TEST(Transformer, gradients_agree_with_central_differences_and_on_the_cpu) {
+  mlir::DialectRegistry registry;
+  registerCompilerDialects(registry);
+  mlir::MLIRContext context(registry);
+  bench::Model model = transformer(context, DType::F32);
+  ModelGradients gradients(
+      model.module->lookupSymbol<mlir::func::FuncOp>(model.function));
+  gradients.checkAgainstDifferences();
+  gradients.checkOnCpu();
+}
+
+TEST(Transformer, bf16_gradients_on_the_cpu_round_no_more_than_the_model) {
+  mlir::DialectRegistry registry;
+  registerCompilerDialects(registry);
+  mlir::MLIRContext context(registry);
+  bench::Model model = transformer(context, DType::BF16);
+  ModelGradients gradients(
+      model.module->lookupSymbol<mlir::func::FuncOp>(model.function));
+  gradients.checkOnCpu();
+}
 } // namespace

@@ -244,7 +244,7 @@ func.func @sincos(%x: tensor<5xf32>) -> tensor<5xf32> attributes {test.no_cpu} {
   return %y : tensor<5xf32>
 }
 
-func.func @casts(%a: tensor<5xf32>) -> tensor<5xf32> attributes {test.no_cpu} {
+func.func @casts(%a: tensor<5xf32>) -> tensor<5xf32> {
   %h = arith.truncf %a : tensor<5xf32> to tensor<5xbf16>
   %w = arith.extf %h : tensor<5xbf16> to tensor<5xf32>
   %y = arith.mulf %w, %a : tensor<5xf32>

@@ -21,7 +21,7 @@ func.func @matvec_and_dot(%a: tensor<3x4xf32>, %b: tensor<4xf32>, %d: tensor<3xf
 }
 
 // Products of rounded operands, accumulated in f32 and rounded.
-func.func @matmul_of_casts(%a: tensor<3x4xf32>, %b: tensor<4x5xf32>) -> tensor<3x5xbf16> attributes {test.no_cpu} {
+func.func @matmul_of_casts(%a: tensor<3x4xf32>, %b: tensor<4x5xf32>) -> tensor<3x5xbf16> {
   %c = arith.constant dense<0.0> : tensor<3x5xf32>
   %ah = arith.truncf %a : tensor<3x4xf32> to tensor<3x4xbf16>
   %bh = arith.truncf %b : tensor<4x5xf32> to tensor<4x5xbf16>
@@ -140,7 +140,7 @@ func.func @sum_of_copies(%b: tensor<3xf32>, %c: tensor<4xf32> {test.constant}) -
 }
 
 // A 16-bit accumulator.
-func.func @sum_in_bf16(%a: tensor<3x4xf32>, %i: tensor<3xf32>) -> tensor<3xbf16> attributes {test.no_cpu} {
+func.func @sum_in_bf16(%a: tensor<3x4xf32>, %i: tensor<3xf32>) -> tensor<3xbf16> {
   %h = arith.truncf %a : tensor<3x4xf32> to tensor<3x4xbf16>
   %z = arith.truncf %i : tensor<3xf32> to tensor<3xbf16>
   %y = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>],

@@ -72,13 +72,22 @@ private:
 };
 } // namespace
 
-/// An element in the body as the forward op sees it.
+/// An element in the body as the forward op sees it. A splat constant is one in
+/// the body, where it folds.
 Value Adjoint::addElement(Value value, AffineMap map) {
+  if (DenseElementsAttr dense;
+      matchPattern(value, m_Constant(&dense)) && dense.isSplat()) {
+    OpBuilder inner(b.getContext());
+    inner.setInsertionPointToEnd(nest.body.get());
+    return arith::ConstantOp::create(
+        inner, loc, cast<TypedAttr>(dense.getSplatValue<Attribute>()));
+  }
   Value narrow = beforeWidening(value);
   nest.inputs.push_back({narrow, map});
   Value element = nest.body->addArgument(
       getElementTypeOrSelf(narrow.getType()), value.getLoc());
-  OpBuilder inner = OpBuilder::atBlockEnd(nest.body.get());
+  OpBuilder inner(b.getContext()); // the block has no parent yet
+  inner.setInsertionPointToEnd(nest.body.get());
   return castElements(inner, loc, element,
                       getElementTypeOrSelf(value.getType()));
 }
@@ -108,7 +117,8 @@ void Adjoint::cloneBody() {
     AffineMap map = op.getIndexingMapMatchingResult(op->getResult(i));
     bodyCotangents.push_back(cotangent ? addElement(cotangent, map) : Value());
   }
-  OpBuilder inner = OpBuilder::atBlockEnd(nest.body.get());
+  OpBuilder inner(b.getContext()); // the block has no parent yet
+  inner.setInsertionPointToEnd(nest.body.get());
   for (Operation &o : forward->without_terminator())
     inner.clone(o, mapping);
   for (Value v : forward->getTerminator()->getOperands())
@@ -125,7 +135,8 @@ LogicalResult Adjoint::sweepBody() {
       outputs.push_back(yielded);
       given.push_back(cotangent);
     }
-  OpBuilder inner = OpBuilder::atBlockEnd(nest.body.get());
+  OpBuilder inner(b.getContext()); // the block has no parent yet
+  inner.setInsertionPointToEnd(nest.body.get());
   if (failed(differentiateBlock(inner, *nest.body, inputs, outputs, given,
                                 found)))
     return failure();

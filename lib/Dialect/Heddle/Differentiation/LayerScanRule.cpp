@@ -158,7 +158,8 @@ void LayerScanGradient::cloneForward() {
       invariant.push_back(op->getOperand(i));
     }
   }
-  OpBuilder inner = OpBuilder::atBlockEnd(body.get());
+  OpBuilder inner(b.getContext()); // the block has no parent yet
+  inner.setInsertionPointToEnd(body.get());
   for (Operation &o : forward.without_terminator())
     clones.insert(inner.clone(o, mapping));
 }
@@ -169,7 +170,8 @@ LogicalResult LayerScanGradient::sweep() {
     inputs.push_back(mapping.lookup(forward.getArgument(i)));
   for (Value &v : outputs)
     v = mapping.lookupOrDefault(v);
-  OpBuilder inner = OpBuilder::atBlockEnd(body.get());
+  OpBuilder inner(b.getContext()); // the block has no parent yet
+  inner.setInsertionPointToEnd(body.get());
   if (failed(differentiateBlock(inner, *body, inputs, outputs, given, found)))
     return failure();
   SmallVector<Value> yields, perLayer;

@@ -116,6 +116,8 @@ Value ScanGradient::stateAt(Value v, int64_t position) {
 /// At each position what `v` has one step before (or after); `edge` where there
 /// is none.
 Value ScanGradient::neighbours(Value v, Value edge, bool before) {
+  if (length == 1)
+    return edge;
   bool left = before != op.getReverse();
   Value rest = steps(v, left ? 0 : 1, length - 1);
   SmallVector<Value> parts = left ? SmallVector<Value>{edge, rest}

@@ -116,7 +116,8 @@ Value heddle::createSum(OpBuilder &b, Location loc, LoopNest &nest,
                                              utils::IteratorType::reduction);
   std::fill_n(iterators.begin(), results, utils::IteratorType::parallel);
   bool sums = results < nest.sizes.size();
-  OpBuilder inner = OpBuilder::atBlockEnd(nest.body.get());
+  OpBuilder inner(b.getContext()); // the block has no parent yet
+  inner.setInsertionPointToEnd(nest.body.get());
   Value accumulator = nest.body->addArgument(element, loc), stored = contribution;
   if (sums) {
     stored = arith::AddFOp::create(inner, loc, accumulator, contribution);
@@ -150,7 +151,8 @@ Value heddle::buildGeneric(
   nest.outMap = outMap;
   for (const LoopOperand &input : inputs)
     nest.body->addArgument(getElementTypeOrSelf(input.value.getType()), loc);
-  OpBuilder inner = OpBuilder::atBlockEnd(nest.body.get());
+  OpBuilder inner(b.getContext()); // the block has no parent yet
+  inner.setInsertionPointToEnd(nest.body.get());
   Value contribution = body(inner, nest.body->getArguments());
   return createSum(b, loc, nest, contribution);
 }
