@@ -141,12 +141,12 @@ func.func @floor(%x: tensor<5xf32> {test.zero}) -> tensor<5xf32> {
   return %y : tensor<5xf32>
 }
 
-func.func @round(%x: tensor<5xf32> {test.zero}) -> tensor<5xf32> {
+func.func @round(%x: tensor<5xf32> {test.zero, test.low = 0.6 : f64, test.high = 1.4 : f64}) -> tensor<5xf32> {
   %y = math.round %x : tensor<5xf32>
   return %y : tensor<5xf32>
 }
 
-func.func @roundeven(%x: tensor<5xf32> {test.zero}) -> tensor<5xf32> {
+func.func @roundeven(%x: tensor<5xf32> {test.zero, test.low = 0.6 : f64, test.high = 1.4 : f64}) -> tensor<5xf32> {
   %y = math.roundeven %x : tensor<5xf32>
   return %y : tensor<5xf32>
 }
@@ -221,7 +221,7 @@ func.func @fma(%a: tensor<5xf32>, %b: tensor<5xf32>, %c: tensor<5xf32>) -> tenso
   return %y : tensor<5xf32>
 }
 
-func.func @clampf(%a: tensor<5xf32> {test.low = -1.0 : f64, test.high = 2.0 : f64}, %b: tensor<5xf32> {test.low = -0.5 : f64, test.high = -0.1 : f64}, %c: tensor<5xf32> {test.low = 0.2 : f64, test.high = 0.8 : f64}) -> tensor<5xf32> {
+func.func @clampf(%a: tensor<5xf32> {test.low = -0.8 : f64, test.high = 1.1 : f64}, %b: tensor<5xf32> {test.low = -0.5 : f64, test.high = -0.1 : f64}, %c: tensor<5xf32> {test.low = 0.2 : f64, test.high = 0.8 : f64}) -> tensor<5xf32> attributes {test.no_cpu} {
   %y = math.clampf %a to [%b, %c] : tensor<5xf32>
   return %y : tensor<5xf32>
 }

@@ -156,7 +156,7 @@ func.func @sum_in_bf16(%a: tensor<3x4xf32>, %i: tensor<3xf32>) -> tensor<3xbf16>
   return %y : tensor<3xbf16>
 }
 
-func.func @named_ops(%a: tensor<3x4xf32>, %b: tensor<4xf32>) -> tensor<4x3xf32> {
+func.func @named_ops(%a: tensor<3x4xf32>) -> tensor<4x3xf32> {
   %z = arith.constant dense<0.0> : tensor<3xf32>
   %e = tensor.empty() : tensor<3x4xf32>
   %t = tensor.empty() : tensor<4x3xf32>

@@ -27,10 +27,28 @@ void heddle::removeUnused(LoopNest &nest, Value contribution) {
   }
 }
 
-/// Every loop's size has to follow from an operand. One that none shows, since
-/// its contributions do not depend on it, is shown by an empty tensor.
-static void coverLoops(OpBuilder &b, Location loc, LoopNest &nest) {
-  llvm::BitVector covered(nest.sizes.size());
+/// Numbers the loops anew: `moved` says what replaces each of the old ones.
+static void renumber(LoopNest &nest, ArrayRef<AffineExpr> moved,
+                     ArrayRef<int64_t> sizes) {
+  auto apply = [&](AffineMap map) {
+    return map.replaceDimsAndSymbols(moved, {}, sizes.size(), 0);
+  };
+  for (LoopOperand &input : nest.inputs)
+    input.map = apply(input.map);
+  nest.outMap = apply(nest.outMap);
+  nest.sizes.assign(sizes.begin(), sizes.end());
+  nest.body->walk([&](linalg::IndexOp index) {
+    index.setDim(cast<AffineDimExpr>(moved[index.getDim()]).getPosition());
+  });
+}
+
+/// Every loop's size has to follow from an operand. Over a loop that none shows
+/// equal contributions add up: a factor. Where the body asks for its index, a
+/// tensor of zeros shows it.
+static Value coverLoops(OpBuilder &b, Location loc, LoopNest &nest,
+                        Value contribution) {
+  unsigned loops = nest.sizes.size();
+  llvm::BitVector covered(loops), indexed(loops);
   auto cover = [&](AffineMap map) {
     for (AffineExpr e : map.getResults())
       if (auto dim = dyn_cast<AffineDimExpr>(e))
@@ -39,20 +57,34 @@ static void coverLoops(OpBuilder &b, Location loc, LoopNest &nest) {
   cover(nest.outMap);
   for (LoopOperand &input : nest.inputs)
     cover(input.map);
+  nest.body->walk([&](linalg::IndexOp op) { indexed.set(op.getDim()); });
+  for (unsigned d : llvm::seq<unsigned>(0, loops)) {
+    if (covered.test(d) || !indexed.test(d))
+      continue;
+    Value shown =
+        zeros(b, loc, RankedTensorType::get(nest.sizes[d], b.getF32Type()));
+    nest.body->insertArgument(nest.inputs.size(), b.getF32Type(), loc);
+    nest.inputs.push_back({shown, AffineMap::get(loops, 0,
+                                                 b.getAffineDimExpr(d))});
+    covered.set(d);
+  }
   if (covered.all())
-    return;
-  SmallVector<int64_t> shape;
-  SmallVector<AffineExpr> exprs;
-  for (unsigned d : llvm::seq<unsigned>(0, nest.sizes.size()))
-    if (!covered.test(d)) {
-      shape.push_back(nest.sizes[d]);
-      exprs.push_back(b.getAffineDimExpr(d));
-    }
-  Value empty = tensor::EmptyOp::create(b, loc, shape, b.getF32Type());
-  nest.body->insertArgument(nest.inputs.size(), b.getF32Type(), loc);
-  nest.inputs.push_back(
-      {empty,
-       AffineMap::get(nest.sizes.size(), 0, exprs, b.getContext())});
+    return contribution;
+  SmallVector<AffineExpr> moved;
+  SmallVector<int64_t> sizes;
+  double copies = 1;
+  for (unsigned d : llvm::seq<unsigned>(0, loops)) {
+    moved.push_back(b.getAffineDimExpr(covered.test(d) ? sizes.size() : 0));
+    if (covered.test(d))
+      sizes.push_back(nest.sizes[d]);
+    else
+      copies *= nest.sizes[d];
+  }
+  renumber(nest, moved, sizes);
+  OpBuilder inner(b.getContext());
+  inner.setInsertionPointToEnd(nest.body.get());
+  Value factor = constantLike(inner, loc, contribution.getType(), copies);
+  return arith::MulFOp::create(inner, loc, contribution, factor);
 }
 
 /// Loops in the order of the result's axes, then those that are summed over.
@@ -72,16 +104,7 @@ static void orderLoops(OpBuilder &b, LoopNest &nest) {
     moved[from] = b.getAffineDimExpr(to);
     sizes.push_back(nest.sizes[from]);
   }
-  auto apply = [&](AffineMap map) {
-    return map.replaceDimsAndSymbols(moved, {}, sizes.size(), 0);
-  };
-  for (LoopOperand &input : nest.inputs)
-    input.map = apply(input.map);
-  nest.outMap = apply(nest.outMap);
-  nest.sizes = sizes;
-  nest.body->walk([&](linalg::IndexOp index) {
-    index.setDim(cast<AffineDimExpr>(moved[index.getDim()]).getPosition());
-  });
+  renumber(nest, moved, sizes);
 }
 
 /// The right operand of a product holds the last axis of the result, which is
@@ -108,7 +131,7 @@ static void orderFactors(LoopNest &nest) {
 Value heddle::createSum(OpBuilder &b, Location loc, LoopNest &nest,
                         Value contribution) {
   removeUnused(nest, contribution);
-  coverLoops(b, loc, nest);
+  contribution = coverLoops(b, loc, nest, contribution);
   orderLoops(b, nest);
   Type element = contribution.getType();
   unsigned results = nest.outMap.getNumResults();
