@@ -5,6 +5,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
@@ -128,9 +129,31 @@ static void orderFactors(LoopNest &nest) {
   std::swap(nest.inputs[0], nest.inputs[1]);
 }
 
+/// The result where every contribution is one constant; null otherwise.
+static Value constantSum(OpBuilder &b, Location loc, LoopNest &nest,
+                         Value contribution) {
+  APFloat value(0.0);
+  if (!matchPattern(contribution, m_ConstantFloat(&value)))
+    return {};
+  bool exact;
+  value.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven, &exact);
+  double sum = value.convertToDouble();
+  SmallVector<int64_t> shape;
+  for (AffineExpr e : nest.outMap.getResults())
+    shape.push_back(nest.sizes[cast<AffineDimExpr>(e).getPosition()]);
+  for (auto [d, size] : llvm::enumerate(nest.sizes))
+    if (!nest.outMap.isFunctionOfDim(d))
+      sum *= size;
+  return constantLike(b, loc,
+                      RankedTensorType::get(shape, contribution.getType()),
+                      sum);
+}
+
 Value heddle::createSum(OpBuilder &b, Location loc, LoopNest &nest,
                         Value contribution) {
   removeUnused(nest, contribution);
+  if (Value constant = constantSum(b, loc, nest, contribution))
+    return constant;
   contribution = coverLoops(b, loc, nest, contribution);
   orderLoops(b, nest);
   Type element = contribution.getType();

@@ -149,6 +149,10 @@ LogicalResult Expander::expand(func::FuncOp function) {
     if (failed(expand(op)))
       return failure();
   running.erase(function);
+  if (!ops.empty()) { // a loss or a gradient that nobody asks for
+    IRRewriter rewriter(function.getContext());
+    (void)runRegionDCE(rewriter, function->getRegions());
+  }
   return success();
 }
 
