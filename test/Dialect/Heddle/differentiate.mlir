@@ -194,3 +194,26 @@ func.func @values_that_nobody_reads(%x: tensor<4xf32>, %w: tensor<4xf32>) -> ten
     : (tensor<4xf32>, tensor<4xf32>) -> (tensor<f32>, tensor<4xf32>)
   return %g : tensor<4xf32>
 }
+
+// -----
+
+// A constant cotangent is padded where windows gather from it.
+// CHECK-LABEL: func.func @constant_cotangent_of_windows
+// CHECK: %[[ONES:.*]] = arith.constant dense<1.0{{.*}}> : tensor<1x3x2xf32>
+// CHECK: %[[SPREAD:.*]] = tensor.insert_slice %[[ONES]] into %{{.*}}[0, 2, 0] [1, 3, 2] [1, 2, 1] : tensor<1x3x2xf32> into tensor<1x9x2xf32>
+// CHECK: %[[G:.*]] = linalg.generic {{.*}} ins(%[[SPREAD]]
+// CHECK: return %[[G]]
+func.func private @pooled(%x: tensor<1x7x2xf32>) -> tensor<f32> {
+  %z = arith.constant dense<0.0> : tensor<1x3x2xf32>
+  %none = arith.constant dense<0.0> : tensor<f32>
+  %k = tensor.empty() : tensor<3xf32>
+  %y = linalg.pooling_nwc_sum {dilations = dense<1> : tensor<1xi64>, strides = dense<2> : tensor<1xi64>}
+    ins(%x, %k : tensor<1x7x2xf32>, tensor<3xf32>) outs(%z : tensor<1x3x2xf32>) -> tensor<1x3x2xf32>
+  %s = linalg.reduce { arith.addf } ins(%y : tensor<1x3x2xf32>) outs(%none : tensor<f32>) dimensions = [0, 1, 2]
+  return %s : tensor<f32>
+}
+func.func @constant_cotangent_of_windows(%x: tensor<1x7x2xf32>) -> tensor<1x7x2xf32> {
+  %v, %g = heddle.value_and_grad @pooled(%x) wrt [0]
+    : (tensor<1x7x2xf32>) -> (tensor<f32>, tensor<1x7x2xf32>)
+  return %g : tensor<1x7x2xf32>
+}

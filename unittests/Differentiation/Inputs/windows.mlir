@@ -86,3 +86,14 @@ func.func @subsample(%x: tensor<7xf32>) -> tensor<3xf32> {
   } -> tensor<3xf32>
   return %y : tensor<3xf32>
 }
+
+// Equal cotangents: a constant that has to be padded like another.
+func.func @sum_of_sum_pooling(%x: tensor<1x7x2xf32>) -> tensor<f32> {
+  %z = arith.constant dense<0.0> : tensor<1x3x2xf32>
+  %none = arith.constant dense<0.0> : tensor<f32>
+  %k = tensor.empty() : tensor<3xf32>
+  %y = linalg.pooling_nwc_sum {dilations = dense<1> : tensor<1xi64>, strides = dense<2> : tensor<1xi64>}
+    ins(%x, %k : tensor<1x7x2xf32>, tensor<3xf32>) outs(%z : tensor<1x3x2xf32>) -> tensor<1x3x2xf32>
+  %s = linalg.reduce { arith.addf } ins(%y : tensor<1x3x2xf32>) outs(%none : tensor<f32>) dimensions = [0, 1, 2]
+  return %s : tensor<f32>
+}

@@ -73,10 +73,15 @@ private:
 } // namespace
 
 /// An element in the body as the forward op sees it. A splat constant is one in
-/// the body, where it folds.
+/// the body, where it folds; for a window it may have to be padded.
 Value Adjoint::addElement(Value value, AffineMap map) {
-  if (DenseElementsAttr dense;
-      matchPattern(value, m_Constant(&dense)) && dense.isSplat()) {
+  bool window = llvm::any_of(
+      op.getMatchingIndexingMap(&operand).getResults(), [](AffineExpr e) {
+        return !isa<AffineDimExpr, AffineConstantExpr>(e);
+      });
+  if (DenseElementsAttr dense; !window &&
+                               matchPattern(value, m_Constant(&dense)) &&
+                               dense.isSplat()) {
     OpBuilder inner(b.getContext());
     inner.setInsertionPointToEnd(nest.body.get());
     return arith::ConstantOp::create(

@@ -43,24 +43,27 @@ static void renumber(LoopNest &nest, ArrayRef<AffineExpr> moved,
   });
 }
 
-/// Every loop's size has to follow from an operand. Over a loop that none shows
-/// equal contributions add up: a factor. Where the body asks for its index, a
-/// tensor of zeros shows it.
+/// Every loop's size has to follow from an operand. Over a loop that nothing
+/// uses equal contributions add up: a factor. Where a position or the body
+/// depends on the loop, a tensor of zeros shows its size.
 static Value coverLoops(OpBuilder &b, Location loc, LoopNest &nest,
                         Value contribution) {
   unsigned loops = nest.sizes.size();
-  llvm::BitVector covered(loops), indexed(loops);
+  llvm::BitVector covered(loops), used(loops);
   auto cover = [&](AffineMap map) {
     for (AffineExpr e : map.getResults())
       if (auto dim = dyn_cast<AffineDimExpr>(e))
         covered.set(dim.getPosition());
+    for (unsigned d : llvm::seq<unsigned>(0, loops))
+      if (map.isFunctionOfDim(d))
+        used.set(d);
   };
   cover(nest.outMap);
   for (LoopOperand &input : nest.inputs)
     cover(input.map);
-  nest.body->walk([&](linalg::IndexOp op) { indexed.set(op.getDim()); });
+  nest.body->walk([&](linalg::IndexOp op) { used.set(op.getDim()); });
   for (unsigned d : llvm::seq<unsigned>(0, loops)) {
-    if (covered.test(d) || !indexed.test(d))
+    if (covered.test(d) || !used.test(d))
       continue;
     Value shown =
         zeros(b, loc, RankedTensorType::get(nest.sizes[d], b.getF32Type()));
