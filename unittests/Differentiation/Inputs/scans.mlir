@@ -74,3 +74,10 @@ func.func @one_step(%a: tensor<2x1x3xf32>, %b: tensor<2x1x3xf32>, %s: tensor<2x3
     : tensor<2x1x3xf32>, tensor<2x1x3xf32> -> (tensor<2x1x3xf32>, final tensor<2x3xf32>)
   return %h, %f : tensor<2x1x3xf32>, tensor<2x3xf32>
 }
+
+// The imaginary part is not used: its cotangent is zero.
+func.func @real_part_of_complex(%a: tensor<2xf32>, %ai: tensor<2xf32>, %b: tensor<2x5x2xf32>, %bi: tensor<2x5x2xf32>) -> tensor<2x5x2xf32> {
+  %h, %hi = heddle.linear_scan %a, %b imag(%ai, %bi : tensor<2xf32>, tensor<2x5x2xf32>)
+    : tensor<2xf32>, tensor<2x5x2xf32> -> (tensor<2x5x2xf32>, imag tensor<2x5x2xf32>)
+  return %h : tensor<2x5x2xf32>
+}
