@@ -103,20 +103,20 @@ func.func @through_a_checkpoint(%x: tensor<f32>) -> tensor<f32> {
 
 // A product's gradients are products, a bias's is a sum over rows. Operands in
 // 16 bits are read as they are; the gradient of the cast weight is not rounded.
-// CHECK-DAG: #[[MK:.*]] = affine_map<(d0, d1, d2) -> (d0, d2)>
-// CHECK-DAG: #[[NK:.*]] = affine_map<(d0, d1, d2) -> (d1, d2)>
-// CHECK-DAG: #[[KM:.*]] = affine_map<(d0, d1, d2) -> (d2, d0)>
-// CHECK-DAG: #[[KN:.*]] = affine_map<(d0, d1, d2) -> (d2, d1)>
-// CHECK-DAG: #[[MN:.*]] = affine_map<(d0, d1, d2) -> (d0, d1)>
+// CHECK-DAG: #[[$MK:.*]] = affine_map<(d0, d1, d2) -> (d0, d2)>
+// CHECK-DAG: #[[$NK:.*]] = affine_map<(d0, d1, d2) -> (d1, d2)>
+// CHECK-DAG: #[[$KM:.*]] = affine_map<(d0, d1, d2) -> (d2, d0)>
+// CHECK-DAG: #[[$KN:.*]] = affine_map<(d0, d1, d2) -> (d2, d1)>
+// CHECK-DAG: #[[$MN:.*]] = affine_map<(d0, d1, d2) -> (d0, d1)>
 // CHECK-LABEL: func.func @linear_layer(
 // CHECK-SAME: %[[X:.*]]: tensor<8x4xbf16>, %[[W:.*]]: tensor<4x2xf32>, %[[B:.*]]: tensor<2xf32>)
 // CHECK: %[[W16:.*]] = arith.truncf %[[W]]
 // CHECK: %[[DY:.*]] = arith.truncf %{{.*}} : tensor<8x2xf32> to tensor<8x2xbf16>
 // CHECK: %[[DB:.*]] = linalg.generic {{.*}} iterator_types = ["parallel", "reduction"]} ins(%[[DY]] : tensor<8x2xbf16>)
-// CHECK: %[[DX:.*]] = linalg.generic {indexing_maps = [#[[MK]], #[[NK]], #[[MN]]], {{.*}} ins(%[[DY]], %[[W16]] : tensor<8x2xbf16>, tensor<4x2xbf16>) {{.*}} -> tensor<8x4xf32>
+// CHECK: %[[DX:.*]] = linalg.generic {indexing_maps = [#[[$MK]], #[[$NK]], #[[$MN]]], {{.*}} ins(%[[DY]], %[[W16]] : tensor<8x2xbf16>, tensor<4x2xbf16>) outs(%{{.*}} : tensor<8x4xf32>)
 // CHECK-NOT: arith.truncf
 // CHECK: %[[DX16:.*]] = arith.truncf %[[DX]]
-// CHECK: %[[DW:.*]] = linalg.generic {indexing_maps = [#[[KM]], #[[KN]], #[[MN]]], {{.*}} ins(%[[X]], %[[DY]] : tensor<8x4xbf16>, tensor<8x2xbf16>) {{.*}} -> tensor<4x2xf32>
+// CHECK: %[[DW:.*]] = linalg.generic {indexing_maps = [#[[$KM]], #[[$KN]], #[[$MN]]], {{.*}} ins(%[[X]], %[[DY]] : tensor<8x4xbf16>, tensor<8x2xbf16>) outs(%{{.*}} : tensor<4x2xf32>)
 // CHECK-NOT: arith.truncf
 // CHECK: return %[[DX16]], %[[DW]], %[[DB]]
 func.func private @layer(%x: tensor<8x4xbf16>, %w: tensor<4x2xf32>, %b: tensor<2xf32>) -> tensor<f32> {
@@ -154,11 +154,11 @@ func.func @linear_layer(%x: tensor<8x4xbf16>, %w: tensor<4x2xf32>, %b: tensor<2x
 // The gradient of what a strided convolution reads gathers from its cotangent,
 // spread by the stride and padded by the reach of the kernel. No map of a result
 // adds up two loops.
-// CHECK-DAG: #[[GATHER:.*]] = affine_map<(d0, d1, d2, d3, d4) -> (d0, d1 - d4 + 3, d3)>
-// CHECK-DAG: #[[OUT:.*]] = affine_map<(d0, d1, d2, d3, d4) -> (d0, d1, d2)>
+// CHECK-DAG: #[[$GATHER:.*]] = affine_map<(d0, d1, d2, d3, d4) -> (d0, d1 - d4 + 3, d3)>
+// CHECK-DAG: #[[$OUT:.*]] = affine_map<(d0, d1, d2, d3, d4) -> (d0, d1, d2)>
 // CHECK-LABEL: func.func @strided_convolution
 // CHECK: %[[SPREAD:.*]] = tensor.insert_slice %{{.*}} into %{{.*}}[0, 3, 0] [1, 3, 3] [1, 2, 1] : tensor<1x3x3xf32> into tensor<1x12x3xf32>
-// CHECK: linalg.generic {indexing_maps = [#[[GATHER]], #{{.*}}, #[[OUT]]], {{.*}} ins(%[[SPREAD]], %{{.*}} : tensor<1x12x3xf32>, tensor<4x2x3xf32>) {{.*}} -> tensor<1x9x2xf32>
+// CHECK: linalg.generic {indexing_maps = [#[[$GATHER]], #{{.*}}, #[[$OUT]]], {{.*}} ins(%[[SPREAD]], %{{.*}} : tensor<1x12x3xf32>, tensor<4x2x3xf32>) outs(%{{.*}} : tensor<1x9x2xf32>)
 func.func private @conv(%x: tensor<1x9x2xf32>, %w: tensor<4x2x3xf32>) -> tensor<f32> {
   %z = arith.constant dense<0.0> : tensor<1x3x3xf32>
   %none = arith.constant dense<0.0> : tensor<f32>
@@ -201,7 +201,7 @@ func.func @values_that_nobody_reads(%x: tensor<4xf32>, %w: tensor<4xf32>) -> ten
 // CHECK-LABEL: func.func @constant_cotangent_of_windows
 // CHECK: %[[ONES:.*]] = arith.constant dense<1.0{{.*}}> : tensor<1x3x2xf32>
 // CHECK: %[[SPREAD:.*]] = tensor.insert_slice %[[ONES]] into %{{.*}}[0, 2, 0] [1, 3, 2] [1, 2, 1] : tensor<1x3x2xf32> into tensor<1x9x2xf32>
-// CHECK: %[[G:.*]] = linalg.generic {{.*}} ins(%[[SPREAD]]
+// CHECK: %[[G:.*]] = linalg.generic {{.*}} ins({{.*}}%[[SPREAD]] : tensor<3xf32>, tensor<1x9x2xf32>)
 // CHECK: return %[[G]]
 func.func private @pooled(%x: tensor<1x7x2xf32>) -> tensor<f32> {
   %z = arith.constant dense<0.0> : tensor<1x3x2xf32>
