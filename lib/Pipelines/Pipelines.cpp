@@ -133,6 +133,7 @@ static void addFuseStage(OpPassManager &pm, const TileTarget &target) {
   options.lanes = target.lanes;
   options.threads = target.threads;
   options.matrixUnits = target.matrixUnits;
+  pm.addNestedPass<func::FuncOp>(createSplitAttentionGradPass());
   pm.addNestedPass<func::FuncOp>(createConvertElementwiseToLinalgPass());
   pm.addPass(createFuseKernelsPass(options));
 }

@@ -60,6 +60,16 @@ int64_t countFlops(func::FuncOp kernel) {
       flops += 2 * attention.getBatch() * attention.getQueryHeads() *
                attention.getQueryLength() * attention.getKeyLength() *
                (attention.getQueryHeadDim() + attention.getValueHeadDim());
+    } else if (auto grad = dyn_cast<AttentionGradOp>(op)) {
+      int64_t dqk = grad.getQueryHeadDim(), dv = grad.getValueHeadDim();
+      // The scores, and the products of each gradient.
+      int64_t columns = dqk + (grad.getDValue() ? dv : 0);
+      if (grad.getDQuery() || grad.getDKey())
+        columns += dqk + dv;
+      else if (grad.getDBias())
+        columns += dv;
+      flops += 2 * grad.getBatch() * grad.getQueryHeads() *
+               grad.getQueryLength() * grad.getKeyLength() * columns;
     } else if (auto generic = dyn_cast<linalg::GenericOp>(op)) {
       int64_t points = 1, ops = 0;
       for (int64_t extent : generic.getStaticLoopRanges())

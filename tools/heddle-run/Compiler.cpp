@@ -229,7 +229,7 @@ Rounding heddle::run::roundingOf(const Function &function) {
     op->print(os);
     op->walk([&](Operation *inner) {
       auto linalgOp = dyn_cast<linalg::LinalgOp>(inner);
-      products += isa<AttentionOp>(inner) ||
+      products += isa<AttentionOp, AttentionGradOp>(inner) ||
                   (linalgOp && linalgOp.getNumReductionLoops() > 0 &&
                    linalgOp.getNumDpsInputs() > 1);
     });
@@ -239,6 +239,8 @@ Rounding heddle::run::roundingOf(const Function &function) {
   rounding.bf16 = source.contains("bf16");
   rounding.tf32 = source.contains("tf32");
   rounding.model = products > 1;
+  rounding.backward = source.contains("heddle.attention_grad") ||
+                      source.contains("heddle.value_and_grad");
   for (size_t at = source.find("f16"); at != llvm::StringRef::npos;
        at = source.find("f16", at + 1))
     rounding.f16 |= at == 0 || source[at - 1] != 'b';
@@ -251,6 +253,7 @@ Status heddle::run::judge(const HostTensor &actual,
   CompareOptions options;
   options.tf32 = rounding.tf32;
   options.model = rounding.model;
+  options.backward = rounding.backward;
   if (rounding.bf16 || rounding.f16)
     options.computeType = rounding.bf16 ? DType::BF16 : DType::F16;
   ReferenceTensor exact = toTensor(reference, reference.exact);

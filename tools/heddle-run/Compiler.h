@@ -66,6 +66,7 @@ Status evaluateReference(const Function &function,
 struct Rounding {
   bool bf16 = false, f16 = false, tf32 = false;
   bool model = false; // several products: their roundings add up
+  bool backward = false; // gradients
   bool narrow() const { return bf16 || f16 || tf32; }
 };
 Rounding roundingOf(const Function &function);

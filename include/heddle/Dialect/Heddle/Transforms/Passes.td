@@ -38,6 +38,21 @@ def InlineRegionsPass : Pass<"heddle-inline-regions", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::tensor::TensorDialect"];
 }
 
+def SplitAttentionGradPass : Pass<"heddle-split-attention-grad", "::mlir::func::FuncOp"> {
+  let summary = "makes one heddle.attention_grad per kernel";
+  let description = [{
+    A kernel owns what it writes: d_query (which leaves `row_dots` for the
+    others), d_key with d_value, and d_bias become ops of their own. The
+    gradients of sinks, and of a bias that all pairs of a head share, are
+    finished by small sums in linalg. Ops that are one kernel already, and ops
+    of dynamic shape, stay.
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect"
+  ];
+}
+
 def FuseKernelsPass : Pass<"heddle-fuse-kernels", "::mlir::ModuleOp"> {
   let summary = "groups graph ops into kernels and outlines them (towards contract K)";
   let description = [{
