@@ -49,6 +49,7 @@ struct BuildTiles : heddle::impl::BuildTilesPassBase<BuildTiles> {
           : family.getValue() == "attention_grad"
               ? buildAttentionGradTile(kernel, target)
           : family.getValue() == "loops"   ? buildLoopsKernel(kernel, target)
+          : family.getValue() == "scan"    ? buildScanTile(kernel, target)
                                            : buildRowsTile(kernel, target);
       if (failed(built))
         return signalPassFailure();

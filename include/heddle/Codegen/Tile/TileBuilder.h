@@ -107,6 +107,8 @@ llvm::LogicalResult buildAttentionGradTile(mlir::func::FuncOp kernel,
                                            const TileTarget &target);
 llvm::LogicalResult buildRowsTile(mlir::func::FuncOp kernel,
                                   const TileTarget &target);
+llvm::LogicalResult buildScanTile(mlir::func::FuncOp kernel,
+                                  const TileTarget &target);
 
 } // namespace heddle
 

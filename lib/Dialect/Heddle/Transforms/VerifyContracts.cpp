@@ -51,9 +51,10 @@ static std::string opProblem(Operation *op, StringRef target) {
           "ops";
     return text;
   }
-  if (!target.empty() &&
-      isa<SelectiveScanOp, SsdOp, LinearScanOp, ValueAndGradOp, GatherOp,
-          ScatterAddOp, RandomBitsOp>(op)) {
+  bool onCpuOnly = isa<SelectiveScanOp, LinearScanOp>(op);
+  if ((!target.empty() &&
+       isa<SsdOp, GatherOp, ScatterAddOp, RandomBitsOp>(op)) ||
+      (target == "gpu" && onCpuOnly)) {
     os << "'" << op->getName()
        << "' has no " << target << " kernel yet; run it with --device=reference";
     return text;
