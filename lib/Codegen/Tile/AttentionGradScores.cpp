@@ -76,8 +76,8 @@ AttentionGradBuilder::pairInputs(const Place &place) {
     inputs.keyLimit =
         arith::IndexCastOp::create(b, loc, b.getIndexType(), length);
   }
-  // Keys as rows need no limit: what is behind the last one is not stored.
-  if (!rowsAreKeys && op.getKeyLength() % keyTile != 0) {
+  // Where keys are rows what is behind the last one is not stored.
+  if ((!rowsAreKeys || whole) && op.getKeyLength() % keyTile != 0) {
     Value sk = t.index(op.getKeyLength());
     inputs.keyLimit =
         inputs.keyLimit

@@ -7,7 +7,8 @@
 // scores, so that in both kernels what was computed is the left operand of the
 // next product and everything loaded is a right one. Probabilities come from
 // the row statistic that the forward pass kept; `dots`, the row sum of d_out *
-// out, is made by the first kernel and read by the second.
+// out, is made by the first kernel and read by the second. Where there are key
+// heads enough to feed all workers one kernel does both (AttentionGradKeys.cpp).
 //
 // Queries are scaled when they are loaded (scores otherwise, on matrix units).
 // A query that does not exist has lse +inf: its probabilities are 0 whatever
@@ -300,86 +301,12 @@ void AttentionGradBuilder::buildQueries() {
                 heads, rows, dqk);
 }
 
-void AttentionGradBuilder::buildKeys() {
-  int64_t heads = op.getQueryHeads(), keyHeads = op.getKeyHeads();
-  int64_t group = op.getGroupSize();
-  int64_t dqk = op.getQueryHeadDim(), dv = op.getValueHeadDim();
-  Values at = beginGrid(op.getBatch(), keyHeads, op.getKeyLength(), keyTile);
-  Value batch = at[0], keyHead = at[1], keyOffset = t.mulAdd(at[2], keyTile);
-  AxisRange rows = keys(keyOffset);
-  bool wantKey = static_cast<bool>(op.getDKey());
-  bool wantValue = static_cast<bool>(op.getDValue());
-  Value key = load(op.getKey(), batch, keyHead, keyHeads, rows, dqk), value;
-  Values state;
-  if (wantKey) {
-    value = load(op.getValue(), batch, keyHead, keyHeads, rows, dv);
-    state.push_back(zeros(keyTile, headDim(dqk).size));
-  }
-  if (wantValue)
-    state.push_back(zeros(keyTile, headDim(dv).size));
-
-  auto queryTiles = [&](Value head, Values state) {
-    for (TileKind kind : {TileKind::Full, TileKind::Partial}) {
-      bool mixed = kind == TileKind::Partial;
-      state = forTiles(
-          t, runs(), at[2], kind, state,
-          [&](Value tile, ArrayRef<Value> carried) -> Values {
-            Place place{batch, head, t.mulAdd(tile, queryTile), keyOffset,
-                        mixed};
-            AxisRange cols = queries(place.queryOffset, !mixed);
-            Value query = scaledQuery(batch, head, cols);
-            Value lse = finiteLse(batch, head, cols);
-            Value scores =
-                product(key, query, zeros(keyTile, queryTile), true);
-            Value dOut = load(op.getDOut(), batch, head, heads, cols, dv);
-            PairInputs inputs = pairInputs(place);
-            Value p, ds;
-            Values next;
-            if (wantKey) {
-              Value dp = product(value, dOut, zeros(keyTile, queryTile), true);
-              Value dots = dotsOf({}, batch, head, cols);
-              p = probabilities(scores, lse, inputs, place);
-              ds = scoreGradient(scores, p, dp, dots, inputs, place, true);
-            } else {
-              p = probabilities(scores, lse, inputs, place);
-            }
-            if (wantKey)
-              next.push_back(product(ds, query, carried[0], false,
-                                     mixed ? Guard::Zero : Guard::None));
-            Guard present = !mixed               ? Guard::None
-                            : target.matrixUnits ? Guard::Zero
-                                                 : Guard::Negative;
-            if (wantValue)
-              next.push_back(
-                  product(p, dOut, carried.back(), false, present));
-            return next;
-          });
-    }
-    return state;
-  };
-  if (group == 1)
-    state = queryTiles(keyHead, state);
-  else
-    state = forRange(t, t.index(0), t.index(group), state,
-                     [&](Value member, ArrayRef<Value> carried) {
-                       Value head = arith::AddIOp::create(
-                           b, loc, t.mulAdd(keyHead, group), member);
-                       return queryTiles(head, Values(carried));
-                     });
-  // Scaled queries have the scale in them.
-  double factor = target.matrixUnits ? op.getEffectiveScale() : 1.0;
-  if (wantKey)
-    storeGradient(state.front(), factor, op.getDKey(), batch, keyHead, keyHeads,
-                  rows, dqk);
-  if (wantValue)
-    storeGradient(state.back(), 1.0, op.getDValue(), batch, keyHead, keyHeads,
-                  rows, dv);
-}
-
 LogicalResult AttentionGradBuilder::build() {
-  bool ofQueries = op.getDQuery() || op.getRowDotsOut();
   bool ofKeys = op.getDKey() || op.getDValue();
   bool ofBias = static_cast<bool>(op.getDBias());
+  whole = op.getDQuery() && op.getDKey() && op.getDValue() &&
+          !op.getRowDotsOut() && !target.matrixUnits;
+  bool ofQueries = !whole && (op.getDQuery() || op.getRowDotsOut());
   if (ofQueries + ofKeys + ofBias != 1 || op.getDSinks() ||
       (!ofQueries && !op.getRowDots() && !(op.getDValue() && !op.getDKey())))
     return op.emitOpError("expected the gradients of one kernel; run "
@@ -393,10 +320,14 @@ LogicalResult AttentionGradBuilder::build() {
   chooseTiles();
   tiling = analyzeMask(op.getMaskAttr(), op.getQueryLength(), op.getKeyLength(),
                        queryTile, keyTile, loc);
+  if (whole)
+    maskAbsentKeys();
   {
     OpBuilder::InsertionGuard guard(b);
     if (ofQueries)
       buildQueries();
+    else if (whole)
+      buildWhole();
     else if (ofKeys)
       buildKeys();
     else

@@ -1,9 +1,9 @@
 //===- AttentionGradTile.h - builds tile programs of attention_grad -*- C++
 //-*-===//
 //
-// AttentionGradTile.cpp has the kernels of d_query and of d_key and d_value,
-// AttentionGradBias.cpp the one of d_bias, AttentionGradScores.cpp what happens
-// between the products.
+// AttentionGradTile.cpp has the kernel of d_query, AttentionGradKeys.cpp those of
+// d_key and d_value and of all three, AttentionGradBias.cpp the one of d_bias,
+// AttentionGradScores.cpp what happens between the products.
 //
 //===----------------------------------------------------------------------===//
 
@@ -54,7 +54,6 @@ private:
   /// it, and returns its indices.
   Values beginGrid(int64_t batch, int64_t heads, int64_t length, int64_t tile);
   void buildQueries();
-  void buildKeys();
   AxisRange headDim(int64_t dim);
   AxisRange queries(mlir::Value offset, bool full = false);
   AxisRange keys(mlir::Value offset, bool full = false);
@@ -76,6 +75,17 @@ private:
                      mlir::Value batch, mlir::Value head, int64_t heads,
                      AxisRange sequence, int64_t dim);
   TileRuns runs() const;
+
+  // AttentionGradKeys.cpp
+  void buildKeys();
+  void buildWhole();
+  void maskAbsentKeys();
+  void keyTileGradients(mlir::Value batch, mlir::Value keyHead,
+                        mlir::Value tile);
+  mlir::Value transposedKeys(mlir::Value batch, mlir::Value keyHead,
+                             AxisRange rows);
+  void addToQueries(mlir::Value keysTransposed, mlir::Value ds,
+                    const Place &place);
 
   // AttentionGradBias.cpp
   void buildBias();
@@ -111,6 +121,7 @@ private:
   mlir::Location loc;
   mlir::Type f32;
   bool rowsAreKeys = false;
+  bool whole = false; // one kernel for d_query, d_key and d_value
   int64_t queryTile = 0, keyTile = 0;
   MaskTiling tiling;
 };
