@@ -128,22 +128,17 @@ Value Splitter::biasGradient(Value rowDots) {
             linalg::YieldOp::create(nb, l, args[0]);
           })
           .getResult(0);
-  wanted.bias = perQuery;
+  wanted.bias = perQuery.clone(f32);
   AttentionGradOp rows = part(wanted, rowDots);
   rows.getBiasMutable().assign(repeated);
   Value sums = tensor::CollapseShapeOp::create(
       b, loc, rows.getDBias(), ArrayRef<ReassociationIndices>{{0}, {1}, {2, 3}});
-  // Rounded once, after the sum.
-  Type element = type.getElementType();
-  auto toElement = [&](Value tensor, Type to) -> Value {
-    auto from = cast<RankedTensorType>(tensor.getType());
-    if (from.getElementType() == to)
-      return tensor;
-    if (to == f32)
-      return arith::ExtFOp::create(b, loc, from.clone(to), tensor);
-    return arith::TruncFOp::create(b, loc, from.clone(to), tensor);
-  };
-  Value sum = toElement(sumOverLast(toElement(sums, f32)), element);
+  Value sum = sumOverLast(sums); // rounded once
+  if (type.getElementType() != f32)
+    sum = arith::TruncFOp::create(
+        b, loc,
+        cast<RankedTensorType>(sum.getType()).clone(type.getElementType()),
+        sum);
   return tensor::ExpandShapeOp::create(
       b, loc, type, sum, ArrayRef<ReassociationIndices>{{0}, {1, 2, 3}});
 }

@@ -110,8 +110,10 @@ def shapes():
                     continue
                 # One key makes the gradients of scores zero.
                 wanted = ("d_value",) if s == 1 else None
-                gradients(f"length_{s}_{mask or 'full'}_{dtype}", sq=s, heads=1, d=16, dtype=dtype,
-                          mask=mask, wanted=wanted)
+                # Of few elements the errors of two roundings compare by chance.
+                few = dtype != "f32" and s < 64
+                gradients(f"length_{s}_{mask or 'full'}_{dtype}", batch=8 if few else 1, sq=s,
+                          heads=16 if few else 1, d=16, dtype=dtype, mask=mask, wanted=wanted)
     for sq, sk in ((1, 333), (333, 2), (31, 257), (193, 289)):
         gradients(f"lengths_{sq}_{sk}", sq=sq, sk=sk, heads=1, d=8)
     for layout in ("bshd", "bhsd"):
@@ -245,11 +247,12 @@ def garbage():
     gradients("nan_in_a_cotangent", sq=40, inputs=[(3, "normal(3).put(0, 7, 0, 3, nan)")], mask="causal")
     gradients("nan_in_a_visible_key", sq=40, mask="causal", inputs=[(1, "normal(1).put(0, 17, 0, 3, nan)")])
     # exp(0 - lse) overflows: absent keys and queries must not count as score 0.
+    # Scores are exact, and lse between -128 and -89.
+    low = [(0, "Tensor(shape, [4 + i * 7 % 3 / 8 for i in range(math.prod(shape))])"),
+           (1, "Tensor(shape, [-3 - i * 5 % 7 / 32 for i in range(math.prod(shape))])")]
     for s in (64, 192, 704):
-        gradients(f"low_lse_{s}", sq=s, sk=s - 3, heads=1, d=8, scale=1, notes=finite, inputs=[
-            (0, "uniform(5.0, 7.0, 1)"), (1, "uniform(-4.0, -3.0, 2)")])
-    gradients("low_lse_causal", sq=193, heads=1, d=8, scale=1, mask="causal", notes=finite, inputs=[
-        (0, "uniform(5.0, 7.0, 1)"), (1, "uniform(-4.0, -3.0, 2)")])
+        gradients(f"low_lse_{s}", sq=s, sk=s - 3, heads=1, d=8, scale=1, notes=finite, inputs=low)
+    gradients("low_lse_causal", sq=193, heads=1, d=8, scale=1, mask="causal", notes=finite, inputs=low)
 
 
 {"masks": masks, "shapes": shapes, "operands": operands, "garbage": garbage}[sys.argv[1]]()

@@ -64,7 +64,7 @@ def Heddle_AttentionGradOp : Heddle_Op<"attention_grad",
     - /*attention_grad_c4*/ out or row_dots is given, not both, and d_lse only
       with out.
     - /*attention_grad_c5*/ each result has the type of the operand it belongs
-      to; d_query may also be f32, before it is rounded.
+      to, or is f32: a gradient that is not rounded.
     - /*attention_grad_c6*/ d_bias needs bias, d_sinks needs sinks, and the op
       has at least one result.
     - /*attention_grad_c7*/ the score region takes (f32, index, index, index,
