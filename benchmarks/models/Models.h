@@ -24,10 +24,12 @@ struct Model {
   int64_t params = 0;   // elements of all parameters, used or not
 };
 
-/// heddle.attention on q, k, v of shape (batch, seq, heads, head_dim).
+/// heddle.attention on q, k, v of shape (batch, seq, heads, head_dim), or the
+/// gradients of sum(out g) for these, with the f32 cotangent g behind them.
 struct AttentionConfig {
   int64_t batch = 4, heads = 8, seq = 1024, headDim = 64;
   bool causal = false;
+  bool backward = false;
   DType dtype = DType::F32;
   bool tf32 = false; // f32 operands may be rounded to TF32
 };

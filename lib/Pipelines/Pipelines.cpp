@@ -146,6 +146,9 @@ static void addFuseStage(OpPassManager &pm, const TileTarget &target) {
   options.lanes = target.lanes;
   options.threads = target.threads;
   options.matrixUnits = target.matrixUnits;
+  SplitAttentionGradPassOptions split;
+  split.threads = target.matrixUnits ? 0 : target.threads;
+  pm.addNestedPass<func::FuncOp>(createSplitAttentionGradPass(split));
   pm.addNestedPass<func::FuncOp>(createConvertElementwiseToLinalgPass());
   pm.addPass(createFuseKernelsPass(options));
 }

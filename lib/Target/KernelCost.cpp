@@ -55,7 +55,8 @@ static void addProduct(int64_t flops, Type element, bool tf32,
 
 /// Pairs that the mask's set shows. Tiles of a thousandth of an axis keep this
 /// quick; those that the set cuts count half.
-static int64_t visiblePairs(AttentionOp op) {
+template <typename Op>
+static int64_t visiblePairs(Op op) {
   int64_t queries = op.getQueryLength(), keys = op.getKeyLength();
   if (!op.getMaskAttr())
     return queries * keys;
@@ -92,6 +93,22 @@ static void countAttention(AttentionOp op, KernelInfo &info) {
       countBody(region.front(), pairs, info);
 }
 
+static void countAttentionGrad(AttentionGradOp op, KernelInfo &info) {
+  int64_t pairs = op.getBatch() * op.getQueryHeads() * visiblePairs(op);
+  int64_t dqk = op.getQueryHeadDim(), dv = op.getValueHeadDim();
+  // The scores, and the products of each gradient.
+  int64_t columns = dqk + (op.getDValue() ? dv : 0);
+  if (op.getDQuery() || op.getDKey())
+    columns += dqk + dv;
+  else if (op.getDBias())
+    columns += dv;
+  int64_t flops = 2 * pairs * columns;
+  info.flops += flops;
+  addProduct(flops, getElementTypeOrSelf(op.getQuery().getType()),
+             op.getPrecision() == Precision::TF32, info);
+  info.specialOps += pairs; // the exponentials
+}
+
 static void countLinalg(linalg::LinalgOp op, KernelInfo &info) {
   int64_t points = 1;
   for (int64_t extent : op.getStaticLoopRanges())
@@ -117,6 +134,8 @@ void heddle::countWork(func::FuncOp kernel, KernelInfo &info) {
   kernel.walk([&](Operation *op) {
     if (auto attention = dyn_cast<AttentionOp>(op))
       countAttention(attention, info);
+    else if (auto grad = dyn_cast<AttentionGradOp>(op))
+      countAttentionGrad(grad, info);
     else if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op))
       countLinalg(linalgOp, info);
   });

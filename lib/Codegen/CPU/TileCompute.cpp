@@ -606,9 +606,8 @@ LogicalResult TileToCpu::emitContraction(linalg::GenericOp op) {
       SmallVector<Value> next;
       for (int64_t c = 0; c < width; ++c) {
         Value at = add(col, c);
-        Value s = memref::LoadOp::create(b, loc, right.memory,
-                                         colsFirst ? ValueRange{at, k}
-                                                   : ValueRange{k, at});
+        Value s = loadScalar(right, colsFirst ? ValueRange{at, k}
+                                              : ValueRange{k, at});
         Value r = broadcastScalar(s, lanes);
         SmallVector<Value> args{firstIsLeft ? a : r, firstIsLeft ? r : a,
                                 forK.getRegionIterArg(c)};

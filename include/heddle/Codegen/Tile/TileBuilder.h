@@ -105,6 +105,8 @@ struct TileTarget {
 /// before outputs. Emits an error and fails where it cannot.
 llvm::LogicalResult buildAttentionTile(mlir::func::FuncOp kernel,
                                        const TileTarget &target);
+llvm::LogicalResult buildAttentionGradTile(mlir::func::FuncOp kernel,
+                                           const TileTarget &target);
 llvm::LogicalResult buildRowsTile(mlir::func::FuncOp kernel,
                                   const TileTarget &target);
 llvm::LogicalResult buildScanTile(mlir::func::FuncOp kernel,

@@ -118,7 +118,7 @@ OpClass Fuser::classify(Operation *op) {
       contiguous = false; // a copy of its own
     return contiguous ? OpClass::View : OpClass::Loops;
   }
-  if (isa<AttentionOp>(op))
+  if (isa<AttentionOp, AttentionGradOp>(op))
     return OpClass::Attention;
   if (isa<LinearScanOp, SelectiveScanOp>(op))
     return OpClass::Scan;
@@ -403,6 +403,19 @@ LogicalResult Fuser::outlineOp(Operation *op, StringRef family) {
                       OpBuilder(op).getDenseI64ArrayAttr({arg}));
     }
   }
+  if (auto grad = dyn_cast<AttentionGradOp>(op)) {
+    // Rows of out are read before those of d_query are written, by one block;
+    // so are the keys of a block before d_key.
+    Value over = grad.getDQuery() ? grad.getOut()
+                 : grad.getDKey() ? grad.getKey()
+                                  : Value();
+    if (over && over.getType() == op->getResult(0).getType() &&
+        llvm::count(op->getOperands(), over) == 1) {
+      int64_t arg = llvm::find(inputs, over) - inputs.begin();
+      kernel->setAttr(kKernelInPlace,
+                      OpBuilder(op).getDenseI64ArrayAttr({arg}));
+    }
+  }
   insert(kernel);
   launch(kernel, inputs.getArrayRef(), op->getResults(), op);
   return success();
@@ -478,7 +491,8 @@ LogicalResult Fuser::run() {
   for (Operation *op : ops) {
     OpClass c = classify(op);
     if (c == OpClass::Attention) {
-      if (failed(outlineOp(op, "attention")))
+      if (failed(outlineOp(op, isa<AttentionOp>(op) ? "attention"
+                                                : "attention_grad")))
         return failure();
     } else if (c == OpClass::Scan) {
       if (failed(outlineOp(op, "scan")))

@@ -58,6 +58,12 @@ static std::string opProblem(Operation *op, StringRef target) {
        << "' has no " << target << " kernel yet; run it with --device=reference";
     return text;
   }
+  if (target == "gpu" && isa<AttentionGradOp>(op)) {
+    os << "'" << op->getName()
+       << "' has no gpu kernel yet; use --target=cpu, or run it with "
+          "--device=reference";
+    return text;
+  }
   for (Type t : op->getResultTypes())
     if (std::string problem = typeProblem(t); !problem.empty()) {
       os << "'" << op->getName() << "': " << problem;

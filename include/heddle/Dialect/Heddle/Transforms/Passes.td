@@ -38,6 +38,29 @@ def InlineRegionsPass : Pass<"heddle-inline-regions", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::tensor::TensorDialect"];
 }
 
+def SplitAttentionGradPass : Pass<"heddle-split-attention-grad", "::mlir::func::FuncOp"> {
+  let summary = "makes one heddle.attention_grad per kernel";
+  let description = [{
+    A kernel owns what it writes: d_query (which leaves `row_dots` for the
+    others), d_key with d_value, and d_bias become ops of their own. The
+    gradients of sinks, and of a bias that all pairs of a head share, are
+    finished by small sums in linalg. Ops that are one kernel already, and ops
+    of dynamic shape, stay.
+
+    With `threads`, the workers of a CPU, d_query, d_key and d_value stay
+    together where the key heads of all batch entries feed them: d_query is then
+    added up in memory, in f32, by the block that owns the key head.
+  }];
+  let options = [
+    Option<"threads", "threads", "int64_t", "0",
+           "workers that blocks of whole key heads may feed; 0: never">
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect"
+  ];
+}
+
 def DifferentiatePass : Pass<"heddle-differentiate", "::mlir::ModuleOp"> {
   let summary = "expands heddle.value_and_grad by reverse mode";
   let description = [{
