@@ -122,6 +122,7 @@ static void addModelStage(OpPassManager &pm, StringRef target) {
   VerifyModelPassOptions options;
   options.target = target.str();
   pm.addPass(createVerifyModelPass(options));
+  pm.addPass(createDecomposeSsdPass());
   pm.addNestedPass<func::FuncOp>(createInlineRegionsPass());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());

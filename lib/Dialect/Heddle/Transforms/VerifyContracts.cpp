@@ -52,8 +52,9 @@ static std::string opProblem(Operation *op, StringRef target) {
     return text;
   }
   if (!target.empty() &&
-      isa<SelectiveScanOp, SsdOp, LinearScanOp, ValueAndGradOp, GatherOp,
-          ScatterAddOp, RandomBitsOp>(op)) {
+      (isa<SelectiveScanOp, LinearScanOp, ValueAndGradOp, GatherOp,
+           ScatterAddOp, RandomBitsOp>(op) ||
+       (isa<SsdOp>(op) && target == "gpu"))) {
     os << "'" << op->getName()
        << "' has no " << target << " kernel yet; run it with --device=reference";
     return text;

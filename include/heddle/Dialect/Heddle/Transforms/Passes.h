@@ -19,6 +19,12 @@ namespace heddle {
 llvm::LogicalResult decomposeAttention(mlir::RewriterBase &rewriter,
                                        AttentionOp op);
 
+/// Rewrites one ssd op of static shape into chunks of `chunk` positions: linalg,
+/// tensor, arith, math and heddle.linear_scan. Emits an error at the op and
+/// fails on dynamic shapes and chunk < 1.
+llvm::LogicalResult decomposeSsd(mlir::RewriterBase &rewriter, SsdOp op,
+                                 int64_t chunk = 128);
+
 /// Registers every pass of this header with MLIR's global registry:
 /// registerHeddlePasses().
 #define GEN_PASS_REGISTRATION
