@@ -45,7 +45,8 @@ Status buildAttention(MLIRContext &context, const AttentionConfig &config,
       graph.get("query"), graph.get("key"), graph.get("value"), none, none,
       none, none, none, none, AttentionLayout::BSHD, FloatAttr(), mask,
       Precision::IEEE);
-  model.module = graph.finish(op.getOut());
+  graph.end(op.getOut());
+  model.module = graph.finish();
   model.function = "attention";
   model.params = 0;
   return model.module ? Status() : verifierRefused();
@@ -59,7 +60,8 @@ Status buildMatmul(MLIRContext &context, const MatmulConfig &config,
   graph.argument("b", {config.k, config.n}, element);
   graph.begin("matmul");
   Value product = graph.matmul(graph.get("a"), graph.get("b"));
-  model.module = graph.finish(graph.cast(product, element));
+  graph.end(graph.cast(product, element));
+  model.module = graph.finish();
   model.function = "matmul";
   model.params = 0;
   return model.module ? Status() : verifierRefused();
