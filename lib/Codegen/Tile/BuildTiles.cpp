@@ -47,6 +47,7 @@ struct BuildTiles : heddle::impl::BuildTilesPassBase<BuildTiles> {
       LogicalResult built =
           family.getValue() == "attention" ? buildAttentionTile(kernel, target)
           : family.getValue() == "loops"   ? buildLoopsKernel(kernel, target)
+          : family.getValue() == "scan"    ? buildScanTile(kernel, target)
                                            : buildRowsTile(kernel, target);
       if (failed(built))
         return signalPassFailure();

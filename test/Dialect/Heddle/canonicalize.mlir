@@ -183,3 +183,23 @@ func.func @scatter_add_of_nothing_is_its_base(%t: tensor<5x4xf32>, %u: tensor<0x
   %0 = heddle.scatter_add %u into %t[%i] : tensor<0x4xf32>, tensor<5x4xf32>, tensor<0xi32>
   return %0 : tensor<5x4xf32>
 }
+
+// Over no step the states leave as they came, or are zero.
+// CHECK-LABEL: func @scans_of_length_zero_return_the_incoming_state
+// CHECK-SAME: %[[S:[a-z0-9]*]]: tensor<2x8x3xf32>, %[[T:[a-z0-9]*]]: tensor<2x8xf32>
+// CHECK-NOT: heddle.
+// CHECK: %[[ZERO:.*]] = arith.constant dense<0.000000e+00> : tensor<2x8xf32>
+// CHECK: return %[[S]], %[[T]], %[[ZERO]]
+func.func @scans_of_length_zero_return_the_incoming_state(
+    %u: tensor<2x0x8xf32>, %a: tensor<8x3xf32>, %b: tensor<2x0x3xf32>,
+    %s: tensor<2x8x3xf32>, %t: tensor<2x8xf32>)
+    -> (tensor<2x8x3xf32>, tensor<2x8xf32>, tensor<2x8xf32>) {
+  %0:2 = heddle.selective_scan %u, %u, %a, %b, %b initial_state(%s : tensor<2x8x3xf32>)
+    : tensor<2x0x8xf32>, tensor<2x0x8xf32>, tensor<8x3xf32>, tensor<2x0x3xf32>, tensor<2x0x3xf32>
+    -> tensor<2x0x8xf32>, tensor<2x8x3xf32>
+  %1:2 = heddle.linear_scan %u, %u initial_state(%t : tensor<2x8xf32>)
+    : tensor<2x0x8xf32>, tensor<2x0x8xf32> -> (tensor<2x0x8xf32>, final tensor<2x8xf32>)
+  %2:2 = heddle.linear_scan %u, %u
+    : tensor<2x0x8xf32>, tensor<2x0x8xf32> -> (tensor<2x0x8xf32>, final tensor<2x8xf32>)
+  return %0#1, %1#1, %2#1 : tensor<2x8x3xf32>, tensor<2x8xf32>, tensor<2x8xf32>
+}

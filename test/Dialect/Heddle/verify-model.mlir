@@ -21,8 +21,15 @@ func.func @all_problems_are_listed(%x: tensor<?xf32>, %t: tensor<1xf32>) -> tens
 
 // -----
 
-func.func @scans_have_no_cpu_kernel_yet(%a: tensor<4xf32>, %b: tensor<1x3x4xf32>) -> tensor<1x3x4xf32> {
-  // expected-error@+1 {{unsupported: 'heddle.linear_scan' has no cpu kernel yet; run it with --device=reference}}
+func.func @scans_have_a_cpu_kernel(%a: tensor<4xf32>, %b: tensor<1x3x4xf32>) -> tensor<1x3x4xf32> {
   %h = heddle.linear_scan %a, %b : tensor<4xf32>, tensor<1x3x4xf32> -> (tensor<1x3x4xf32>)
   return %h : tensor<1x3x4xf32>
+}
+
+// -----
+
+func.func @random_bits_have_no_cpu_kernel_yet(%s: tensor<i64>, %o: tensor<i64>) -> tensor<8xi32> {
+  // expected-error@+1 {{unsupported: 'heddle.random_bits' has no cpu kernel yet; run it with --device=reference}}
+  %r = heddle.random_bits %s, %o : tensor<i64>, tensor<i64> -> tensor<8xi32>
+  return %r : tensor<8xi32>
 }

@@ -32,12 +32,6 @@ func.func @dynamic_shape(%x: tensor<?x4xf32>) -> tensor<?x4xf32> {
   return %x : tensor<?x4xf32>
 }
 
-// ERROR: 'heddle.linear_scan' has no cpu kernel yet; run it with --device=reference
-func.func @scan(%a: tensor<2x5x3xf32>, %b: tensor<2x5x3xf32>) -> tensor<2x5x3xf32> {
-  %h = heddle.linear_scan %a, %b : tensor<2x5x3xf32>, tensor<2x5x3xf32> -> (tensor<2x5x3xf32>)
-  return %h : tensor<2x5x3xf32>
-}
-
 // ERROR: expected pairs of real tensors for complex values
 func.func @complex(%x: tensor<4xcomplex<f32>>) -> tensor<4xcomplex<f32>> {
   return %x : tensor<4xcomplex<f32>>

@@ -105,6 +105,8 @@ llvm::LogicalResult buildAttentionTile(mlir::func::FuncOp kernel,
                                        const TileTarget &target);
 llvm::LogicalResult buildRowsTile(mlir::func::FuncOp kernel,
                                   const TileTarget &target);
+llvm::LogicalResult buildScanTile(mlir::func::FuncOp kernel,
+                                  const TileTarget &target);
 
 } // namespace heddle
 

@@ -145,8 +145,40 @@ static LogicalResult dropFinalState(LinearScanOp op,
   return success();
 }
 
+/// Over no step at all the states leave as they came, zero where none came.
+/// `states` are final states with the initial ones; other results are empty.
+static LogicalResult
+returnIncomingStates(Operation *op, Value sequence,
+                     ArrayRef<std::pair<Value, Value>> states,
+                     PatternRewriter &rewriter) {
+  if (cast<RankedTensorType>(sequence.getType()).getDimSize(1) != 0)
+    return rewriter.notifyMatchFailure(op, "has steps");
+  auto isStatic = [](Type t) { return cast<ShapedType>(t).hasStaticShape(); };
+  if (!llvm::all_of(op->getResultTypes(), isStatic))
+    return rewriter.notifyMatchFailure(op, "needs static shapes");
+  SmallVector<Value> results;
+  for (Value result : op->getResults()) {
+    Value incoming;
+    for (auto [outgoing, from] : states)
+      if (outgoing == result)
+        incoming = from;
+    results.push_back(incoming ? incoming
+                               : arith::ConstantOp::create(
+                                     rewriter, op->getLoc(),
+                                     rewriter.getZeroAttr(result.getType()))
+                                     .getResult());
+  }
+  rewriter.replaceOp(op, results);
+  return success();
+}
+
 void SelectiveScanOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
                                                   MLIRContext *context) {
+  patterns.add(+[](SelectiveScanOp op, PatternRewriter &rewriter) {
+    return returnIncomingStates(op, op.getU(),
+                                {{op.getFinalState(), op.getInitialState()}},
+                                rewriter);
+  });
   patterns.add(+[](SelectiveScanOp op, PatternRewriter &rewriter) {
     return dropFinalState(op, rewriter);
   });
@@ -154,11 +186,23 @@ void SelectiveScanOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
 void SsdOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
                                         MLIRContext *context) {
   patterns.add(+[](SsdOp op, PatternRewriter &rewriter) {
+    return returnIncomingStates(op, op.getValue(),
+                                {{op.getFinalState(), op.getInitialState()}},
+                                rewriter);
+  });
+  patterns.add(+[](SsdOp op, PatternRewriter &rewriter) {
     return dropFinalState(op, rewriter);
   });
 }
 void LinearScanOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
                                                MLIRContext *context) {
+  patterns.add(+[](LinearScanOp op, PatternRewriter &rewriter) {
+    return returnIncomingStates(
+        op, op.getB(),
+        {{op.getFinalState(), op.getInitialState()},
+         {op.getFinalStateImag(), op.getInitialStateImag()}},
+        rewriter);
+  });
   patterns.add(+[](LinearScanOp op, PatternRewriter &rewriter) {
     return dropFinalState(op, rewriter);
   });

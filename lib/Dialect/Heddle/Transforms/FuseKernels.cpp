@@ -35,7 +35,7 @@ namespace {
 /// Kernels by a hash of their bodies.
 using KernelsByBody = DenseMap<size_t, SmallVector<func::FuncOp>>;
 
-enum class OpClass { Free, View, Rows, Contraction, Attention, Loops };
+enum class OpClass { Free, View, Rows, Contraction, Attention, Scan, Loops };
 
 /// Decides what is kept in memory and outlines the rest, for one function.
 class Fuser {
@@ -102,6 +102,8 @@ OpClass Fuser::classify(Operation *op) {
   }
   if (isa<AttentionOp>(op))
     return OpClass::Attention;
+  if (isa<LinearScanOp, SelectiveScanOp>(op))
+    return OpClass::Scan;
   auto generic = dyn_cast<linalg::GenericOp>(op);
   if (isRowsContraction(generic)) {
     // Tiles of a batch of vectors would be all padding; loops do as well.
@@ -186,7 +188,7 @@ void Fuser::decide() {
       else if (isFused(v))
         kept.insert(v);
     };
-    if (c == OpClass::Attention || c == OpClass::Loops) {
+    if (c == OpClass::Attention || c == OpClass::Scan || c == OpClass::Loops) {
       for (Value v : op.getOperands())
         keepFused(v);
       op.walk([&](Operation *inner) {
@@ -362,6 +364,17 @@ LogicalResult Fuser::outlineOp(Operation *op, StringRef family) {
     launch(equal, inputs.getArrayRef(), op->getResults(), op);
     return success();
   }
+  if (family == "scan") {
+    // A block reads all that a step needs before it writes the step's results,
+    // and no other block reads those channels.
+    SmallVector<int64_t> inPlace;
+    for (auto [i, v] : llvm::enumerate(inputs))
+      if (v.getType() == op->getResult(0).getType())
+        inPlace.push_back(i);
+    if (!inPlace.empty())
+      kernel->setAttr(kKernelInPlace,
+                      OpBuilder(op).getDenseI64ArrayAttr(inPlace));
+  }
   if (auto attention = dyn_cast<AttentionOp>(op)) {
     // Each block reads the query rows that it writes, before it writes them.
     Value q = attention.getQuery();
@@ -450,6 +463,9 @@ LogicalResult Fuser::run() {
     OpClass c = classify(op);
     if (c == OpClass::Attention) {
       if (failed(outlineOp(op, "attention")))
+        return failure();
+    } else if (c == OpClass::Scan) {
+      if (failed(outlineOp(op, "scan")))
         return failure();
     } else if (c == OpClass::Loops &&
                !op->hasTrait<OpTrait::IsTerminator>()) {

@@ -51,10 +51,10 @@ static std::string opProblem(Operation *op, StringRef target) {
           "ops";
     return text;
   }
-  if (!target.empty() &&
-      (isa<SelectiveScanOp, LinearScanOp, ValueAndGradOp, GatherOp,
-           ScatterAddOp, RandomBitsOp>(op) ||
-       (isa<SsdOp>(op) && target == "gpu"))) {
+  bool onCpuOnly = isa<SelectiveScanOp, LinearScanOp, SsdOp>(op);
+  if ((!target.empty() &&
+       isa<ValueAndGradOp, GatherOp, ScatterAddOp, RandomBitsOp>(op)) ||
+      (target == "gpu" && onCpuOnly)) {
     os << "'" << op->getName()
        << "' has no " << target << " kernel yet; run it with --device=reference";
     return text;

@@ -1,0 +1,234 @@
+//===- ScanBuilder.cpp - what the tile programs of scans share ------------===//
+
+#include "ScanBuilder.h"
+
+#include "heddle/Codegen/Tile/KernelBody.h"
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+using namespace heddle;
+
+//===----------------------------------------------------------------------===//
+// Scalar functions
+//===----------------------------------------------------------------------===//
+
+Value Scalars::sigmoid(Value x) {
+  Value e = math::ExpOp::create(b, loc, arith::NegFOp::create(b, loc, x));
+  return arith::DivFOp::create(b, loc, number(1.0), add(number(1.0), e));
+}
+
+Value Scalars::softplus(Value x) {
+  Value small =
+      math::Log1pOp::create(b, loc, math::ExpOp::create(b, loc, x).getResult());
+  Value large = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, x,
+                                      number(20.0));
+  return arith::SelectOp::create(b, loc, large, x, small);
+}
+
+Value Scalars::softplusSlope(Value x) {
+  Value large = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, x,
+                                      number(20.0));
+  return arith::SelectOp::create(b, loc, large, number(1.0), sigmoid(x));
+}
+
+//===----------------------------------------------------------------------===//
+// Time
+//===----------------------------------------------------------------------===//
+
+Value ScanBuilder::position(Value step) {
+  return reverse ? arith::SubIOp::create(b, loc, t.index(length - 1), step)
+                       .getResult()
+                 : step;
+}
+
+Value ScanBuilder::element(Value buffer, ValueRange indices) {
+  auto type = cast<MemRefType>(buffer.getType());
+  Value whole;
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(buffer.getParentBlock());
+    whole = bufferization::ToTensorOp::create(
+        b, loc, RankedTensorType::get(type.getShape(), type.getElementType()),
+        buffer, /*restrict=*/true);
+  }
+  return tensor::ExtractOp::create(b, loc, whole, indices);
+}
+
+Value ScanBuilder::startsSegment(Value step) {
+  if (!resetIds)
+    return {};
+  // The first step has no step before it and is compared with itself.
+  Value before = arith::MaxSIOp::create(
+      b, loc, arith::SubIOp::create(b, loc, step, t.index(1)).getResult(),
+      t.index(0));
+  return arith::CmpIOp::create(
+      b, loc, arith::CmpIPredicate::ne,
+      element(resetIds, {batch, position(step)}),
+      element(resetIds, {batch, position(before)}));
+}
+
+SmallVector<Value> ScanBuilder::loop(
+    Value begin, Value end, ValueRange carried,
+    function_ref<SmallVector<Value>(Value, ValueRange)> body) {
+  auto loop = scf::ForOp::create(b, loc, begin, end, t.index(1), carried);
+  OpBuilder::InsertionGuard guard(b);
+  if (carried.empty())
+    b.setInsertionPoint(loop.getBody()->getTerminator());
+  else
+    b.setInsertionPointToEnd(loop.getBody());
+  SmallVector<Value> next =
+      body(loop.getInductionVar(), loop.getRegionIterArgs());
+  if (!carried.empty())
+    scf::YieldOp::create(b, loc, next);
+  return llvm::to_vector_of<Value>(loop.getResults());
+}
+
+//===----------------------------------------------------------------------===//
+// Loads and stores
+//===----------------------------------------------------------------------===//
+
+static int64_t extent(Value buffer, int64_t axis) {
+  return cast<MemRefType>(buffer.getType()).getDimSize(axis);
+}
+
+SmallVector<AxisRange> ScanBuilder::channelRanges(Value buffer,
+                                                  Value position) {
+  int64_t rank = cast<MemRefType>(buffer.getType()).getRank();
+  SmallVector<AxisRange> ranges;
+  if (rank > 1)
+    ranges.push_back(AxisRange::point(batch, extent(buffer, 0)));
+  if (position)
+    ranges.push_back(AxisRange::point(position, length));
+  ranges.push_back(rows);
+  return ranges;
+}
+
+SmallVector<AxisRange> ScanBuilder::stateRanges(Value buffer) {
+  SmallVector<AxisRange> ranges;
+  if (cast<MemRefType>(buffer.getType()).getRank() > 2)
+    ranges.push_back(AxisRange::point(batch, extent(buffer, 0)));
+  ranges.push_back(rows);
+  ranges.push_back(AxisRange::tile({}, numStates, numStates));
+  return ranges;
+}
+
+Value ScanBuilder::channels(Value buffer, Value position) {
+  return t.load(buffer, channelRanges(buffer, position));
+}
+
+Value ScanBuilder::states(Value buffer) {
+  return t.load(buffer, stateRanges(buffer));
+}
+
+Value ScanBuilder::stateRow(Value buffer, Value position) {
+  SmallVector<AxisRange> ranges = {AxisRange::point(batch, extent(buffer, 0)),
+                                   AxisRange::point(position, length)};
+  if (cast<MemRefType>(buffer.getType()).getRank() == 4) {
+    int64_t groups = extent(buffer, 2);
+    Value group = arith::DivUIOp::create(b, loc, rows.offset,
+                                         t.index(rows.extent / groups));
+    ranges.push_back(AxisRange::point(group, groups));
+  }
+  ranges.push_back(AxisRange::tile({}, numStates, numStates));
+  return t.load(buffer, ranges);
+}
+
+void ScanBuilder::storeChannels(Value tile, Value buffer, Value position) {
+  t.store(tile, buffer, channelRanges(buffer, position));
+}
+
+void ScanBuilder::storeStates(Value tile, Value buffer) {
+  t.store(tile, buffer, stateRanges(buffer));
+}
+
+//===----------------------------------------------------------------------===//
+// Arithmetic on tiles
+//===----------------------------------------------------------------------===//
+
+/// Calls body with f32 values and narrows what it returns.
+static Value inF32(OpBuilder &nested, Location loc, ValueRange args,
+                   ScanBuilder::Body body, Type element) {
+  SmallVector<Value> wide;
+  for (Value v : args)
+    wide.push_back(v.getType().isF32()
+                       ? v
+                       : arith::ExtFOp::create(nested, loc,
+                                               nested.getF32Type(), v)
+                             .getResult());
+  Scalars scalars{nested, loc};
+  Value result = body(scalars, wide);
+  if (element.isF32())
+    return result;
+  return arith::TruncFOp::create(nested, loc, element, result);
+}
+
+Value ScanBuilder::overChannels(ArrayRef<Value> inputs, Body body,
+                                Type element) {
+  if (!element)
+    element = b.getF32Type();
+  SmallVector<Dims> dims(inputs.size(), Dims{0});
+  return t.elementwise(inputs, dims, {rows.size}, element,
+                       [&](OpBuilder &nested, ValueRange args) {
+                         return inF32(nested, loc, args, body, element);
+                       });
+}
+
+Value ScanBuilder::overStates(ArrayRef<Value> inputs, ArrayRef<Dims> dims,
+                              Body body) {
+  return t.elementwise(inputs, dims, {rows.size, numStates}, b.getF32Type(),
+                       [&](OpBuilder &nested, ValueRange args) {
+                         return inF32(nested, loc, args, body, b.getF32Type());
+                       });
+}
+
+Value ScanBuilder::sum(ArrayRef<Value> inputs, ArrayRef<Dims> dims,
+                       int64_t kept, Body body) {
+  auto map = [&](ArrayRef<int64_t> of) {
+    SmallVector<AffineExpr> exprs;
+    for (int64_t d : of)
+      exprs.push_back(b.getAffineDimExpr(d));
+    return AffineMap::get(2, 0, exprs, b.getContext());
+  };
+  SmallVector<AffineMap> maps;
+  for (const Dims &d : dims)
+    maps.push_back(map(d));
+  maps.push_back(map({kept}));
+  SmallVector<utils::IteratorType> iterators(2, utils::IteratorType::reduction);
+  iterators[kept] = utils::IteratorType::parallel;
+  Value init =
+      t.fill({kept == 0 ? rows.size : numStates}, b.getF32Type(), 0.0);
+  return linalg::GenericOp::create(
+             b, loc, init.getType(), inputs, init, maps, iterators,
+             [&](OpBuilder &nested, Location l, ValueRange args) {
+               Value term = inF32(nested, l, args.drop_back(), body,
+                                  nested.getF32Type());
+               linalg::YieldOp::create(
+                   nested, l,
+                   arith::AddFOp::create(nested, l, args.back(), term)
+                       .getResult());
+             })
+      .getResult(0);
+}
+
+Value ScanBuilder::sumStates(ArrayRef<Value> inputs, ArrayRef<Dims> dims,
+                             Body body) {
+  return sum(inputs, dims, 0, body);
+}
+
+Value ScanBuilder::sumChannels(ArrayRef<Value> inputs, ArrayRef<Dims> dims,
+                               Body body) {
+  if (rows.aligned)
+    return sum(inputs, dims, 1, body);
+  // Rows beyond the last channel hold what padding gives, which need not be 0.
+  return sum(inputs, dims, 1, [&](Scalars &e, ValueRange args) -> Value {
+    Value row = linalg::IndexOp::create(e.b, e.loc, 0);
+    Value left = arith::SubIOp::create(b, loc, t.index(rows.extent),
+                                       rows.offset);
+    Value outside = arith::CmpIOp::create(e.b, e.loc,
+                                          arith::CmpIPredicate::sge, row, left);
+    return e.unless(outside, body(e, args), 0.0);
+  });
+}

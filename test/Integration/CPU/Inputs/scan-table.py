@@ -1,0 +1,155 @@
+"""Writes tables of scans as MLIR: scan-table.py linear|selective [PART/PARTS]
+
+One function per row, the name says what is in it. Inputs come from comments, as
+check.py reads them. With PART every PARTS-th row is written.
+"""
+
+import sys
+
+rows = []
+
+
+def tensor(*axes_and_type):
+    return "tensor<" + "x".join(str(a) for a in axes_and_type) + ">"
+
+
+def function(name, operands, results, op, attributes, returned=None):
+    """operands: (keyword or None, types, specs of the values); results: (syntax,
+    type) as the op prints them."""
+    out, number, plain, clauses, arguments = "", 0, [], "", []
+    for keyword, types, specs in operands:
+        names = [f"%{number + i}" for i in range(len(types))]
+        for name_, type_, spec in zip(names, types, specs):
+            arguments.append(f"{name_}: {type_}")
+            if spec:
+                out += f"// INPUT {number}: {spec}\n"
+            number += 1
+        if keyword:
+            clauses += f" {keyword}({', '.join(names)} : {', '.join(types)})"
+        else:
+            plain += zip(names, types)
+    values = [f"%r{i}" for i in range(len(results))]
+    types = ", ".join(t for _, t in results)
+    syntax = ", ".join((f"{k} " if k else "") + t for k, t in results)
+    if op == "linear_scan":
+        syntax = f"({syntax})"
+    attributes = " {" + ", ".join(attributes) + "}" if attributes else ""
+    out += f"func.func @{name}({', '.join(arguments)}) -> ({types}) {{\n"
+    out += f"  {', '.join(values)} = heddle.{op} {', '.join(n for n, _ in plain)}"
+    out += clauses + attributes + f"\n    : {', '.join(t for _, t in plain)} -> {syntax}\n"
+    rows.append(out + f"  return {', '.join(values)} : {types}\n}}\n")
+
+
+def ids(segments):
+    """Reset ids: `segments` of equal length in each sequence, at odd places."""
+    return ("Tensor(shape, (b * 100 + (t + b) * %d // shape[1] "
+            "for b in range(shape[0]) for t in range(shape[1])))" % segments)
+
+
+def linear(name, batch=2, length=40, channels=40, dtype="f32", complex=False,
+           constant=False, initial=False, final=True, resets=0, reverse=False,
+           decay=None):
+    b = tensor(batch, length, channels, dtype)
+    a = tensor(channels, dtype) if constant else b
+    state = tensor(batch, channels, "f32")
+    decay = decay or ("uniform(-0.7, 0.7, 1)", "uniform(-0.7, 0.7, 2)")
+    operands = [(None, [a, b], [decay[0], "normal(3)"])]
+    results = [("", b)]
+    if complex:
+        operands.append(("imag", [a, b], [decay[1], "normal(4)"]))
+        results.append(("imag", b))
+    if initial:
+        operands.append(("initial_state", [state], ["normal(5)"]))
+        if complex:
+            operands.append(("initial_state_imag", [state], ["normal(6)"]))
+    if resets:
+        operands.append(("reset_ids", [tensor(batch, length, "i32")], [ids(resets)]))
+    if final:
+        results.append(("final", state))
+        if complex:
+            results.append(("final_imag", state))
+    function(name, operands, results, "linear_scan", ["reverse"] if reverse else [])
+
+
+def selective(name, batch=2, length=40, channels=40, states=5, dtype="f32",
+              delta_dtype=None, groups=None, c_groups=None, skip=False, gate=False,
+              bias=False, softplus=True, initial=False, final=True, resets=0,
+              reverse=False, delta=None):
+    u = tensor(batch, length, channels, dtype)
+    dt = tensor(batch, length, channels, delta_dtype or dtype)
+
+    def row(g):
+        return tensor(batch, length, *([g] if g else []), states, dtype)
+
+    vector, state = tensor(channels, "f32"), tensor(batch, channels, states, "f32")
+    operands = [(None, [u, dt, tensor(channels, states, "f32"), row(groups),
+                        row(c_groups or groups)],
+                 ["normal(1)", delta or ("normal(2)" if softplus else "uniform(0.01, 0.5, 2)"),
+                  "uniform(-2.0, -0.1, 3)", "normal(4)", "normal(5)"])]
+    if skip:
+        operands.append(("d", [vector], ["normal(6)"]))
+    if gate:
+        operands.append(("z", [u], ["normal(7)"]))
+    if bias:
+        operands.append(("delta_bias", [vector],
+                         ["normal(8)" if softplus else "uniform(0.1, 0.3, 8)"]))
+    if initial:
+        operands.append(("initial_state", [state], ["normal(9)"]))
+    if resets:
+        operands.append(("reset_ids", [tensor(batch, length, "i32")], [ids(resets)]))
+    results = [("", u)] + ([("", state)] if final else [])
+    attributes = (["delta_softplus"] if softplus else []) + (["reverse"] if reverse else [])
+    function(name, operands, results, "selective_scan", attributes)
+
+
+def linear_table():
+    for length in (1, 2, 63, 64, 65, 199):
+        linear(f"length_{length}", length=length, initial=True)
+    for channels in (1, 8, 32, 33, 128, 300, 1030):
+        linear(f"channels_{channels}", channels=channels, length=9, batch=3)
+    linear("one_long_row_of_channels", batch=5, channels=2050, length=3)
+    for dtype in ("f32", "bf16", "f16"):
+        for constant in (False, True):
+            for complex in (False, True):
+                name = "_".join([dtype, "constant" if constant else "varying",
+                                 "complex" if complex else "real"])
+                linear(name, dtype=dtype, constant=constant, complex=complex, initial=True)
+                linear(name + "_reverse_resets", dtype=dtype, constant=constant,
+                       complex=complex, initial=True, resets=3, reverse=True, length=29)
+    linear("resets", resets=4)
+    linear("resets_at_every_step", resets=40, initial=True)
+    linear("no_states", final=False)
+    # |a| is close to 1, so that nothing is forgotten over the whole length.
+    turn = ("Tensor(shape, (0.9999 * math.cos(0.1 * i) for i in range(shape[0])))",
+            "Tensor(shape, (0.9999 * math.sin(0.1 * i) for i in range(shape[0])))")
+    linear("decay_close_to_one", constant=True, complex=True, length=3000, channels=7,
+           batch=2, decay=turn, initial=True)
+
+
+def selective_table():
+    for length in (1, 2, 63, 64, 65, 199):
+        selective(f"length_{length}", length=length, initial=True)
+    for channels in (1, 8, 31, 32, 33, 100):
+        selective(f"channels_{channels}", channels=channels, length=9, skip=True)
+    for states in (1, 3, 16, 64, 128, 256):
+        selective(f"states_{states}", states=states, length=7, channels=20, initial=True)
+    for dtype in ("f32", "bf16", "f16"):
+        selective(f"all_operands_{dtype}", dtype=dtype, skip=True, gate=True, bias=True,
+                  initial=True, resets=3, length=50)
+        selective(f"all_operands_{dtype}_reverse", dtype=dtype, skip=True, gate=True,
+                  bias=True, initial=True, resets=3, reverse=True, length=50)
+    selective("delta_in_f32", dtype="bf16", delta_dtype="f32", gate=True, final=False)
+    selective("no_softplus", softplus=False)
+    selective("no_softplus_bias", softplus=False, bias=True, skip=True)
+    selective("no_final_state", final=False, gate=True)
+    for groups, channels in ((1, 40), (2, 40), (4, 128), (5, 40), (40, 40), (3, 111)):
+        selective(f"groups_{groups}_of_{channels}", groups=groups, channels=channels,
+                  length=11, initial=True, skip=True)
+    selective("groups_of_b_and_c_differ", groups=6, c_groups=4, channels=24, length=11)
+    selective("resets_at_every_step", resets=40, initial=True, length=40)
+    selective("large_steps", delta="uniform(-110.0, 110.0, 2)", bias=True, length=20)
+
+
+{"linear": linear_table, "selective": selective_table}[sys.argv[1]]()
+part, parts = (int(n) for n in sys.argv[2].split("/")) if len(sys.argv) > 2 else (0, 1)
+print("\n".join(rows[part::parts]))
