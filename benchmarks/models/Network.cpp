@@ -220,6 +220,10 @@ Status buildNetwork(MLIRContext &context, const Network &network, DType dtype,
     trainer.loss();
     trainer.step();
     model.function = "train_step";
+    for (const char *state : {"", "mu.", "nu."})
+      for (size_t i = 0; i < layers.leaves.size(); ++i)
+        model.results.push_back(state + layers.leaves[i]);
+    model.results.insert(model.results.end(), {"count", "loss"});
   } else {
     network.parameters(layers);
     network.inputs(layers);

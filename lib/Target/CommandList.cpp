@@ -188,6 +188,16 @@ LogicalResult heddle::writeCommands(func::FuncOp entry,
     function.results.push_back(named);
   }
 
+  if (auto alias = entry->getAttrOfType<DenseI64ArrayAttr>(kPlanAlias))
+    for (auto [result, argument] :
+         llvm::zip(function.results, alias.asArrayRef())) {
+      result.alias = argument;
+      if (argument < 0)
+        continue;
+      function.arguments[argument].donated = true;
+      function.plan.aliasBytes += result.type.byteSize();
+    }
+
   llvm::StringMap<uint32_t> kernelIndex;
   for (Operation &op : entry.getBody().front()) {
     if (auto copy = dyn_cast<memref::CopyOp>(op)) {

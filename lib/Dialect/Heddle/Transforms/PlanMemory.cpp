@@ -49,6 +49,15 @@ struct PlacedItem {
   int64_t size = 0, begin = 0, end = 0;
   int64_t group = 0;
   bool returned = false;
+  int64_t result = -1; // the first result that is this value
+};
+
+/// A result that is not written where it belongs.
+struct PlannedCopy {
+  Location from;
+  Type type;
+  int64_t result = -1; // or, with -1, into an item
+  int64_t item = -1;
 };
 
 /// Plans one entry function and rewrites it onto buffers.
@@ -59,7 +68,9 @@ public:
   LogicalResult run();
 
 private:
+  LogicalResult readDonation();
   LogicalResult locate();
+  bool isFree(int64_t argument, int64_t step);
   void shareBuffers();
   void placeResults();
   void placeArena();
@@ -77,8 +88,8 @@ private:
   int64_t constantBytes = 0;
   SmallVector<int64_t> groupResult; // group -> result number or -1
   SmallVector<int64_t> groupOffset; // group -> arena offset
-  /// Results that need a copy: (result, where the value is).
-  SmallVector<std::pair<int64_t, Value>> copies;
+  SmallVector<int64_t> donor;       // result -> argument or -1
+  SmallVector<PlannedCopy> firstCopies, lastCopies;
   ArenaResult arena;
   Value argumentBase; // of the rewritten function
 };
@@ -108,6 +119,34 @@ static DenseElementsAttr denseElements(Attribute value) {
       !DenseElementsAttr::isValidRawBuffer(resource.getType(), bytes, isSplat))
     return {};
   return DenseElementsAttr::getFromRawBuffer(resource.getType(), bytes);
+}
+
+/// Which result lives in which argument.
+LogicalResult Planner::readDonation() {
+  auto returned = function.getBody().front().getTerminator()->getOperands();
+  donor.assign(returned.size(), -1);
+  for (BlockArgument arg : function.getArguments()) {
+    int64_t a = arg.getArgNumber();
+    auto attr = function.getArgAttrOfType<IntegerAttr>(a, kDonate);
+    if (!attr)
+      continue;
+    int64_t r = attr.getInt();
+    if (r < 0 || r >= static_cast<int64_t>(returned.size()))
+      return function.emitError("expected heddle.donate of argument ")
+             << a << " to be the number of a result below " << returned.size()
+             << ", got " << r;
+    if (returned[r].getType() != arg.getType())
+      return function.emitError("expected argument ")
+             << a << ", donated to result " << r << ", to have its type "
+             << returned[r].getType() << ", got " << arg.getType()
+             << "; donate it to a result of its own type";
+    if (donor[r] >= 0)
+      return function.emitError("expected one argument donated to result ")
+             << r << ", got arguments " << donor[r] << " and " << a
+             << "; a result lives in one place";
+    donor[r] = a;
+  }
+  return success();
 }
 
 LogicalResult Planner::locate() {
@@ -156,14 +195,39 @@ LogicalResult Planner::locate() {
       if (at.kind == Location::Item)
         items[at.index].end = std::max<int64_t>(items[at.index].end, step);
     }
-  for (Value v : function.getBody().front().getTerminator()->getOperands()) {
+  for (auto [i, v] : llvm::enumerate(
+           function.getBody().front().getTerminator()->getOperands())) {
     Location at = locations.lookup(v);
-    if (at.kind == Location::Item) {
-      items[at.index].end = end;
-      items[at.index].returned = true;
-    }
+    if (at.kind != Location::Item)
+      continue;
+    PlacedItem &item = items[at.index];
+    item.end = end;
+    item.returned = true;
+    if (item.result < 0 && at.offset == 0 && item.size == byteSize(v.getType()))
+      item.result = i;
   }
   return success();
+}
+
+/// Whether the launch at `step` may write its first output into an argument's
+/// memory: nothing reads that later, and the launch itself only where each
+/// block reads of it what the block writes.
+bool Planner::isFree(int64_t argument, int64_t step) {
+  for (int64_t s = step, e = launches.size(); s < e; ++s) {
+    LaunchOp launch = launches[s];
+    int64_t readers = 0;
+    for (auto [i, v] : llvm::enumerate(launch.getInputs())) {
+      Location at = locations.lookup(v);
+      if (at.kind != Location::Argument || at.index != argument)
+        continue;
+      auto inPlace = symbols.lookup<func::FuncOp>(launch.getKernel())
+                         ->getAttrOfType<DenseI64ArrayAttr>(kKernelInPlace);
+      if (s > step || ++readers > 1 || at.offset != 0 || !inPlace ||
+          !llvm::is_contained(inPlace.asArrayRef(), static_cast<int64_t>(i)))
+        return false;
+    }
+  }
+  return true;
 }
 
 /// A kernel's result takes over the buffer of an input that dies there, where
@@ -175,6 +239,9 @@ void Planner::shareBuffers() {
     if (!inPlace || launch.getNumResults() == 0)
       continue;
     Location out = locations.lookup(launch.getOutputs()[0]);
+    int64_t result = items[out.index].result;
+    if (result >= 0 && donor[result] >= 0 && isFree(donor[result], step))
+      continue; // it goes where it belongs
     for (int64_t arg : inPlace.asArrayRef()) {
       Location in = locations.lookup(launch.getInputs()[arg]);
       if (in.kind != Location::Item || in.offset != 0)
@@ -184,8 +251,7 @@ void Planner::shareBuffers() {
       // Another operand in the same buffer would be overwritten under way.
       int64_t readers = llvm::count_if(launch.getInputs(), [&](Value v) {
         Location at = locations.lookup(v);
-        return at.kind == Location::Item &&
-               items[at.index].group == from.group;
+        return at.kind == Location::Item && items[at.index].group == from.group;
       });
       if (!dies || from.size != to.size || readers != 1)
         continue;
@@ -200,12 +266,38 @@ void Planner::placeResults() {
   for (auto [i, v] : llvm::enumerate(
            function.getBody().front().getTerminator()->getOperands())) {
     Location at = locations.lookup(v);
-    bool own = at.kind == Location::Item && at.offset == 0 &&
-               items[at.index].size == byteSize(v.getType());
-    if (own && groupResult[items[at.index].group] < 0)
+    bool own = at.kind == Location::Item &&
+               items[at.index].result == static_cast<int64_t>(i);
+    int64_t argument = donor[i];
+    if (argument >= 0) {
+      if (at.kind == Location::Argument && at.index == argument)
+        continue; // unchanged
+      int64_t begin = launches.size();
+      for (const PlacedItem &item : items)
+        if (own && item.group == items[at.index].group)
+          begin = std::min(begin, item.begin);
+      own &= isFree(argument, begin);
+    }
+    if (own && groupResult[items[at.index].group] < 0) {
       groupResult[items[at.index].group] = i;
-    else
-      copies.push_back({static_cast<int64_t>(i), v});
+      continue;
+    }
+    PlannedCopy copy{at, v.getType(), static_cast<int64_t>(i), -1};
+    bool overwritten =
+        at.kind == Location::Argument && llvm::is_contained(donor, at.index);
+    if (overwritten && argument < 0) {
+      firstCopies.push_back(copy);
+      continue;
+    }
+    if (overwritten) {
+      // Arguments change places: this one waits in the arena.
+      int64_t saved = items.size(), end = launches.size();
+      items.push_back({byteSize(v.getType()), 0, end, saved});
+      groupResult.push_back(-1);
+      firstCopies.push_back({at, v.getType(), -1, saved});
+      copy.from = {Location::Item, saved, 0};
+    }
+    lastCopies.push_back(copy);
   }
 }
 
@@ -302,8 +394,9 @@ Value Planner::view(OpBuilder &b, mlir::Location loc, Location at, Type type) {
     break;
   case Location::Item: {
     int64_t group = items[at.index].group;
-    if (groupResult[group] >= 0) {
-      base = entry.getArgument(numArgs + groupResult[group]);
+    if (int64_t result = groupResult[group]; result >= 0) {
+      base = entry.getArgument(donor[result] >= 0 ? donor[result]
+                                                  : numArgs + result);
     } else {
       base = entry.getArgument(numArgs + numResults);
       offset += groupOffset[group];
@@ -324,9 +417,7 @@ LogicalResult Planner::rewrite() {
 
   SmallVector<Attribute> argumentTypes, resultTypes, used;
   SmallVector<Type> byteTypes;
-  auto bytes = [&](int64_t n) {
-    return MemRefType::get({n}, b.getI8Type());
-  };
+  auto bytes = [&](int64_t n) { return MemRefType::get({n}, b.getI8Type()); };
   for (BlockArgument arg : entry.getArguments()) {
     argumentTypes.push_back(TypeAttr::get(arg.getType()));
     used.push_back(b.getBoolAttr(!arg.use_empty()));
@@ -341,6 +432,8 @@ LogicalResult Planner::rewrite() {
   function->setAttr(kPlanArgumentTypes, b.getArrayAttr(argumentTypes));
   function->setAttr(kPlanResultTypes, b.getArrayAttr(resultTypes));
   function->setAttr(kPlanArgumentUsed, b.getArrayAttr(used));
+  if (llvm::any_of(donor, [](int64_t a) { return a >= 0; }))
+    function->setAttr(kPlanAlias, b.getDenseI64ArrayAttr(donor));
   function->setAttr(kPlanArena, b.getI64IntegerAttr(arena.bytes));
   function->setAttr(kPlanMaxLive, b.getI64IntegerAttr(arena.maxLive));
   function->setAttr(kPlanWork, b.getI64IntegerAttr(peakWork()));
@@ -360,18 +453,15 @@ LogicalResult Planner::rewrite() {
   for (LaunchOp launch : launches) {
     SmallVector<Location> at;
     SmallVector<Type> t;
-    for (Value v : llvm::concat<Value>(SmallVector<Value>(launch.getInputs()),
-                                       SmallVector<Value>(launch.getOutputs()))) {
+    for (Value v :
+         llvm::concat<Value>(SmallVector<Value>(launch.getInputs()),
+                             SmallVector<Value>(launch.getOutputs()))) {
       at.push_back(locations.lookup(v));
       t.push_back(v.getType());
     }
     work.push_back({launch, at});
     types.push_back(t);
   }
-  SmallVector<std::tuple<int64_t, Location, Type>> copyWork;
-  for (auto [result, v] : copies)
-    copyWork.push_back({result, locations.lookup(v), v.getType()});
-
   // Drop the tensor program, keeping what each launch was.
   SmallVector<FlatSymbolRefAttr> names;
   for (LaunchOp launch : launches)
@@ -387,27 +477,37 @@ LogicalResult Planner::rewrite() {
       SmallVector<DictionaryAttr>(byteTypes.size(), b.getDictionaryAttr({})));
 
   b.setInsertionPointToEnd(&entry);
+  unsigned numArgs = argumentTypes.size();
+  auto emitCopies = [&](ArrayRef<PlannedCopy> copies) {
+    for (const PlannedCopy &copy : copies) {
+      Value from = view(b, loc, copy.from, copy.type), to;
+      if (copy.item >= 0) {
+        to = view(b, loc, {Location::Item, copy.item, 0}, copy.type);
+      } else {
+        int64_t argument = donor[copy.result];
+        Value base =
+            entry.getArgument(argument >= 0 ? argument : numArgs + copy.result);
+        Value shift = arith::ConstantIndexOp::create(b, loc, 0);
+        to = memref::ViewOp::create(b, loc, bufferType(copy.type), base, shift,
+                                    ValueRange{});
+      }
+      memref::CopyOp::create(b, loc, from, to);
+    }
+  };
+  emitCopies(firstCopies);
   for (auto [item, t, name] : llvm::zip(work, types, names)) {
     SmallVector<Value> operands;
     for (auto [at, type] : llvm::zip(item.second, t))
       operands.push_back(view(b, loc, at, type));
     LaunchOp::create(b, loc, TypeRange{}, name, operands);
   }
-  unsigned numArgs = argumentTypes.size();
-  for (auto [result, at, type] : copyWork) {
-    Value from = view(b, loc, at, type);
-    Value shift = arith::ConstantIndexOp::create(b, loc, 0);
-    Value to = memref::ViewOp::create(b, loc, bufferType(type),
-                                      entry.getArgument(numArgs + result),
-                                      shift, ValueRange{});
-    memref::CopyOp::create(b, loc, from, to);
-  }
+  emitCopies(lastCopies);
   func::ReturnOp::create(b, loc);
   return success();
 }
 
 LogicalResult Planner::run() {
-  if (failed(locate()))
+  if (failed(readDonation()) || failed(locate()))
     return failure();
   shareBuffers();
   placeResults();
