@@ -321,6 +321,12 @@ Status GraphSuite::checkGraph(Row &row, const Row &work, bool sampled,
       !s)
     return s;
   checker.store(row, outputs);
+  std::string smaller;
+  for (const std::string &key : descriptiveKeys())
+    if (work.contains(key) && row[key] != work[key])
+      smaller += (smaller.empty() ? "" : ", ") + key + "=" + valueText(work[key]);
+  if (!smaller.empty())
+    row["check"] = smaller + ": " + valueText(row["check"]);
   return Status();
 }
 

@@ -52,8 +52,7 @@ static std::string opProblem(Operation *op, StringRef target) {
     return text;
   }
   bool onCpuOnly = isa<SelectiveScanOp, LinearScanOp, SsdOp>(op);
-  if ((!target.empty() &&
-       isa<ValueAndGradOp, GatherOp, ScatterAddOp, RandomBitsOp>(op)) ||
+  if ((!target.empty() && isa<GatherOp, ScatterAddOp, RandomBitsOp>(op)) ||
       (target == "gpu" && onCpuOnly)) {
     os << "'" << op->getName()
        << "' has no " << target << " kernel yet; run it with --device=reference";

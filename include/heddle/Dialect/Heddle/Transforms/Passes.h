@@ -25,6 +25,12 @@ llvm::LogicalResult decomposeAttention(mlir::RewriterBase &rewriter,
 llvm::LogicalResult decomposeSsd(mlir::RewriterBase &rewriter, SsdOp op,
                                  int64_t chunk = 128);
 
+/// Replaces a checkpoint by its body.
+void inlineCheckpoint(CheckpointOp op);
+
+/// Runs heddle-differentiate on `module`, for users without a pass manager.
+llvm::LogicalResult differentiate(mlir::ModuleOp module);
+
 /// Registers every pass of this header with MLIR's global registry:
 /// registerHeddlePasses().
 #define GEN_PASS_REGISTRATION

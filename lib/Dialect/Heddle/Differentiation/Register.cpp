@@ -1,0 +1,8 @@
+//===- Register.cpp - all gradient rules ----------------------------------===//
+
+#include "Rules.h"
+#include "heddle/Dialect/Heddle/Differentiation/Differentiation.h"
+
+void heddle::registerDifferentiation(mlir::DialectRegistry &registry) {
+  registerElementwiseRules(registry);
+}
