@@ -69,8 +69,8 @@ Status Checker::whole(const CheckedRun &run) {
     return status;
   if (references.size() != run.outputs.size())
     return Status::error("check: expected " +
-                         std::to_string(references.size()) +
-                         " results, got " + std::to_string(run.outputs.size()));
+                         std::to_string(references.size()) + " results, got " +
+                         std::to_string(run.outputs.size()));
   for (size_t i = 0; i < references.size(); ++i)
     merge(run.outputs[i], references[i],
           i < run.model.results.size() ? run.model.results[i] : "");

@@ -135,7 +135,8 @@ Status compile(const Model &model, Session &session, Program &program,
 void storePlan(const Function &function, int threads, Row &row) {
   const MemoryPlan &plan = function.plan;
   // Several results come with a table of pointers, as published figures count.
-  int64_t results = function.results.size(), table = results > 1 ? 8 * results : 0;
+  int64_t results = function.results.size(),
+          table = results > 1 ? 8 * results : 0;
   row["temp_mb"] = toMiB(plan.tempBytes(threads));
   row["arg_mb"] = toMiB(plan.argBytes);
   row["out_mb"] = toMiB(plan.outBytes + table);
@@ -317,14 +318,16 @@ Status GraphSuite::checkGraph(Row &row, const Row &work, bool sampled,
   }
   session.progress("checking");
   Checker checker(session, rowDType(row));
-  if (Status s = check(work, {model, inputs, outputs}, sampled, session, checker);
+  if (Status s =
+          check(work, {model, inputs, outputs}, sampled, session, checker);
       !s)
     return s;
   checker.store(row, outputs);
   std::string smaller;
   for (const std::string &key : descriptiveKeys())
     if (work.contains(key) && row[key] != work[key])
-      smaller += (smaller.empty() ? "" : ", ") + key + "=" + valueText(work[key]);
+      smaller +=
+          (smaller.empty() ? "" : ", ") + key + "=" + valueText(work[key]);
   if (!smaller.empty())
     row["check"] = smaller + ": " + valueText(row["check"]);
   return Status();

@@ -34,7 +34,10 @@ constexpr Default kDefaults[] = {
     {"scan_remat", "model_dim", "512"},
     {"scan_remat", "heads", "8"},
     {"ssm", "batch", "8"},
+    {"ssm", "model_dim", "128"},
+    {"ssm", "layers", "4"},
     {"unet", "batch", "8"},
+    {"train_loop", "dtype", "float32"},
 };
 
 /// Sums of logarithms.

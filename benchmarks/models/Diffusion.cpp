@@ -66,15 +66,14 @@ void Diffusion::parameters(Layers &layers) const {
 /// [cos f, sin f] of f = 2 pi t W through a perceptron: (batch, 128).
 Value Diffusion::condition(Layers &layers) const {
   GraphBuilder &graph = layers.graph;
-  Value angles =
-      graph.map({{graph.get("t"), "b"}, {layers.param("time.frequencies"), "f"}},
-                "bf", graph.f32(),
-                [&](OpBuilder &b, Location l, ValueRange v) -> Value {
-                  Value t = GraphBuilder::convert(b, l, v[0], graph.f32());
-                  Value turns = arith::MulFOp::create(b, l, t, v[1]);
-                  return arith::MulFOp::create(
-                      b, l, turns, GraphBuilder::constant(b, l, kTwoPi));
-                });
+  Value angles = graph.map(
+      {{graph.get("t"), "b"}, {layers.param("time.frequencies"), "f"}}, "bf",
+      graph.f32(), [&](OpBuilder &b, Location l, ValueRange v) -> Value {
+        Value t = GraphBuilder::convert(b, l, v[0], graph.f32());
+        Value turns = arith::MulFOp::create(b, l, t, v[1]);
+        return arith::MulFOp::create(b, l, turns,
+                                     GraphBuilder::constant(b, l, kTwoPi));
+      });
   Value cosines = layers.apply(
       {angles}, [](OpBuilder &b, Location l, ValueRange v) -> Value {
         return math::CosOp::create(b, l, v[0]);
@@ -139,21 +138,18 @@ Value Diffusion::affine(Layers &layers, StringRef name, Value x,
   Value hidden = layers.gelu(layers.linear((name + ".up").str(), c));
   Value both = layers.linear((name + ".down").str(), hidden);
   Value scale = graph.slice(both, 1, 0, d), shift = graph.slice(both, 1, d, d);
-  return graph.map({{x, "btd"}, {scale, "bd"}, {shift, "bd"}}, "btd",
-                   layers.element,
-                   [&](OpBuilder &b, Location l, ValueRange v) -> Value {
-                     auto wide = [&](Value x) {
-                       return GraphBuilder::convert(b, l, x, graph.f32());
-                     };
-                     Value one = GraphBuilder::constant(b, l, 1.0);
-                     Value factor =
-                         arith::AddFOp::create(b, l, wide(v[1]), one);
-                     Value scaled =
-                         arith::MulFOp::create(b, l, wide(v[0]), factor);
-                     Value sum =
-                         arith::AddFOp::create(b, l, scaled, wide(v[2]));
-                     return GraphBuilder::convert(b, l, sum, layers.element);
-                   });
+  return graph.map(
+      {{x, "btd"}, {scale, "bd"}, {shift, "bd"}}, "btd", layers.element,
+      [&](OpBuilder &b, Location l, ValueRange v) -> Value {
+        auto wide = [&](Value x) {
+          return GraphBuilder::convert(b, l, x, graph.f32());
+        };
+        Value one = GraphBuilder::constant(b, l, 1.0);
+        Value factor = arith::AddFOp::create(b, l, wide(v[1]), one);
+        Value scaled = arith::MulFOp::create(b, l, wide(v[0]), factor);
+        Value sum = arith::AddFOp::create(b, l, scaled, wide(v[2]));
+        return GraphBuilder::convert(b, l, sum, layers.element);
+      });
 }
 
 Value Diffusion::forward(Layers &layers) const {

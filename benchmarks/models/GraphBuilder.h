@@ -60,8 +60,8 @@ public:
   /// The same on operands of one shape.
   mlir::Value mapAll(llvm::ArrayRef<mlir::Value> operands, mlir::Type element,
                      Body body);
-  /// A sum, from zero, over the axes that `out` lacks, in f32. The body gets the
-  /// operands' elements and returns the term.
+  /// A sum, from zero, over the axes that `out` lacks, in f32. The body gets
+  /// the operands' elements and returns the term.
   mlir::Value sum(llvm::ArrayRef<Operand> operands, llvm::StringRef out,
                   Body term);
   mlir::Value sum(Operand operand, llvm::StringRef out);

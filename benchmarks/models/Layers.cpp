@@ -80,14 +80,16 @@ Value Layers::layerNorm(StringRef name, Value x) {
                      return arith::DivFOp::create(
                          b, l, v[0], GraphBuilder::constant(b, l, channels));
                    });
-  Value centred = graph.map({{wide, all}, {mean, rows}}, all, f32,
-                            [](OpBuilder &b, Location l, ValueRange v) -> Value {
-                              return arith::SubFOp::create(b, l, v[0], v[1]);
-                            });
-  Value squares = graph.sum({{centred, all}}, rows,
-                            [](OpBuilder &b, Location l, ValueRange v) -> Value {
-                              return arith::MulFOp::create(b, l, v[0], v[0]);
-                            });
+  Value centred =
+      graph.map({{wide, all}, {mean, rows}}, all, f32,
+                [](OpBuilder &b, Location l, ValueRange v) -> Value {
+                  return arith::SubFOp::create(b, l, v[0], v[1]);
+                });
+  Value squares =
+      graph.sum({{centred, all}}, rows,
+                [](OpBuilder &b, Location l, ValueRange v) -> Value {
+                  return arith::MulFOp::create(b, l, v[0], v[0]);
+                });
   Value rstd = graph.mapAll(
       {squares}, f32, [&](OpBuilder &b, Location l, ValueRange v) -> Value {
         Value variance = arith::DivFOp::create(

@@ -1,8 +1,8 @@
 //===- Layers.h - layers that the models share ------------------*- C++ -*-===//
 //
 // Values have any number of leading axes and the channels last: (rows, d) or
-// (b, t, d). Parameters are f32 and are cast where they are used; statistics and
-// sums are f32; results are in the compute dtype.
+// (b, t, d). Parameters are f32 and are cast where they are used; statistics
+// and sums are f32; results are in the compute dtype.
 //
 //===----------------------------------------------------------------------===//
 

@@ -27,7 +27,8 @@ struct Model {
   std::string function; // name of its one public function
   int64_t params = 0;   // elements of all parameters, used or not
   int64_t leaves = 0;   // parameters
-  std::vector<std::string> results; // names of its results, where there are several
+  std::vector<std::string>
+      results; // names of its results, where there are several
 };
 
 /// Which function of a model is built.

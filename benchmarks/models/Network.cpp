@@ -52,13 +52,13 @@ Value Trainer::sumOfSquares(Value v) {
   int64_t rank = cast<RankedTensorType>(v.getType()).getRank();
   bool first = true;
   for (; rank > 0; --rank, first = false)
-    v = graph.sum({{v, axes.take_front(rank)}}, axes.take_front(rank - 1),
-                  [&](OpBuilder &b, Location l, ValueRange x) -> Value {
-                    Value wide = GraphBuilder::convert(b, l, x[0], graph.f32());
-                    return first ? arith::MulFOp::create(b, l, wide, wide)
-                                       .getResult()
-                                 : wide;
-                  });
+    v = graph.sum(
+        {{v, axes.take_front(rank)}}, axes.take_front(rank - 1),
+        [&](OpBuilder &b, Location l, ValueRange x) -> Value {
+          Value wide = GraphBuilder::convert(b, l, x[0], graph.f32());
+          return first ? arith::MulFOp::create(b, l, wide, wide).getResult()
+                       : wide;
+        });
   return v;
 }
 
@@ -122,17 +122,16 @@ Value Trainer::scaled(Value gradient, Value factor) {
 
 /// beta average + (1 - beta) sample, of the sample's square with `squares`.
 Value Trainer::decayed(Value average, Value sample, double beta, bool squares) {
-  return graph.mapAll(
-      {average, sample}, graph.f32(),
-      [&](OpBuilder &b, Location l, ValueRange v) -> Value {
-        Value old = arith::MulFOp::create(b, l, v[0],
-                                          GraphBuilder::constant(b, l, beta));
-        Value added = arith::MulFOp::create(
-            b, l, v[1], GraphBuilder::constant(b, l, 1 - beta));
-        if (squares)
-          added = arith::MulFOp::create(b, l, added, v[1]);
-        return arith::AddFOp::create(b, l, old, added);
-      });
+  return graph.mapAll({average, sample}, graph.f32(),
+                      [&](OpBuilder &b, Location l, ValueRange v) -> Value {
+                        Value old = arith::MulFOp::create(
+                            b, l, v[0], GraphBuilder::constant(b, l, beta));
+                        Value added = arith::MulFOp::create(
+                            b, l, v[1], GraphBuilder::constant(b, l, 1 - beta));
+                        if (squares)
+                          added = arith::MulFOp::create(b, l, added, v[1]);
+                        return arith::AddFOp::create(b, l, old, added);
+                      });
 }
 
 Value Trainer::updated(Value parameter, Value mu, Value nu, Value c1,
@@ -143,9 +142,9 @@ Value Trainer::updated(Value parameter, Value mu, Value nu, Value c1,
       graph.f32(), [](OpBuilder &b, Location l, ValueRange v) -> Value {
         Value mean = arith::DivFOp::create(b, l, v[1], v[3]);
         Value square = arith::DivFOp::create(b, l, v[2], v[4]);
-        Value root = arith::AddFOp::create(
-            b, l, math::SqrtOp::create(b, l, square),
-            GraphBuilder::constant(b, l, kEpsilon));
+        Value root =
+            arith::AddFOp::create(b, l, math::SqrtOp::create(b, l, square),
+                                  GraphBuilder::constant(b, l, kEpsilon));
         Value direction = arith::DivFOp::create(b, l, mean, root);
         Value change = arith::MulFOp::create(
             b, l, direction, GraphBuilder::constant(b, l, kLearningRate));
@@ -178,8 +177,8 @@ void Trainer::step() {
     types.push_back(parameters[i].getType());
     wrt.push_back(i);
   }
-  auto gradient = ValueAndGradOp::create(ops, graph.loc(), types, "loss",
-                                         inputs, wrt);
+  auto gradient =
+      ValueAndGradOp::create(ops, graph.loc(), types, "loss", inputs, wrt);
   SmallVector<Value> gradients(gradient.getGradients());
   if (op.clipNorm > 0) {
     Value factor = clipFactor(gradients);

@@ -68,9 +68,8 @@ void StateSpace::parameters(Layers &layers) const {
     case ScanCell::Lru:
       for (const char *name : {"cell.nu", "cell.theta", "cell.gamma"})
         layers.parameter(name, {d});
-      for (const char *name :
-           {"cell.b_real", "cell.b_imag", "cell.c_real", "cell.c_imag",
-            "cell.skip"})
+      for (const char *name : {"cell.b_real", "cell.b_imag", "cell.c_real",
+                               "cell.c_imag", "cell.skip"})
         layers.declareLinear(name, d, d, /*bias=*/false);
       break;
     }
@@ -133,9 +132,8 @@ Value StateSpace::lru(Layers &layers, Value u, bool reverse) const {
               b, l, math::ExpOp::create(b, l, v[0]).getResult());
           Value radius = math::ExpOp::create(b, l, decay);
           Value phase = math::ExpOp::create(b, l, v[1]);
-          Value part = imaginary
-                           ? math::SinOp::create(b, l, phase).getResult()
-                           : math::CosOp::create(b, l, phase).getResult();
+          Value part = imaginary ? math::SinOp::create(b, l, phase).getResult()
+                                 : math::CosOp::create(b, l, phase).getResult();
           return arith::MulFOp::create(b, l, radius, part);
         });
   };
@@ -196,7 +194,8 @@ Value StateSpace::forward(Layers &layers) const {
                                        arith::AddFOp::create(b, l, one, exp));
         });
     h = layers.add(h, gated);
-    Value hidden = layers.gelu(layers.linear("mlp.up", layers.layerNorm("ln_c", h)));
+    Value hidden =
+        layers.gelu(layers.linear("mlp.up", layers.layerNorm("ln_c", h)));
     h = layers.add(h, layers.gelu(layers.linear("mlp.down", hidden)));
   }
   layers.prefix.clear();
