@@ -43,6 +43,7 @@ std::vector<std::unique_ptr<Suite>> makeSuites();
 std::unique_ptr<Suite> makeAttentionSuite();
 std::unique_ptr<Suite> makeTransformerSuite();
 std::unique_ptr<Suite> makeDiffusionSuite();
+std::unique_ptr<Suite> makeScanSuite();
 std::unique_ptr<Suite> makeStateSpaceSuite();
 std::unique_ptr<Suite> makeTrainLoopSuite();
 std::unique_ptr<Suite> makeMatmulSuite();

@@ -46,7 +46,8 @@ struct Rule {
     TimeStep,    // softplus^-1 of 1e-3 .. 0.1
     LogDecay,    // log(-log r), r in 0.5 .. 0.999
     LogPhase,    // log of 0 .. 6.28
-    Uniform,     // 0 .. 1
+    Column,      // -(1 + column)
+    Uniform,     // offset + factor * (0 .. 1)
     SecondMoment // of Adam
   } kind = Normal;
   float offset = 0.0f, factor = 1.0f;
@@ -64,6 +65,14 @@ static Rule ruleFor(const NamedTensorType &argument) {
     return {Rule::Normal, 10.0f, 0.0f};
   if (name == "t")
     return {Rule::Uniform};
+  if (name == "delta")
+    return {Rule::Normal, -3.0f, 0.5f};
+  if (name == "a")
+    return {Rule::Column};
+  if (name == "decay")
+    return {Rule::Uniform, 0.5f, 0.499f};
+  if (name == "decay_real" || name == "decay_imag")
+    return {Rule::Uniform, -0.7f, 1.4f};
   if (endsWith(name, ".kernel")) {
     float fanIn = static_cast<float>(shape.front());
     float part = endsWith(name, ".alpha.kernel") ? 0.05f : 1.0f;
@@ -108,8 +117,10 @@ static float valueOf(const Rule &rule, float normal, int64_t i,
     return std::log(-std::log(0.5f + 0.499f * uniform()));
   case Rule::LogPhase:
     return std::log(std::max(6.28f * uniform(), 1e-3f));
+  case Rule::Column:
+    return -1.0f - static_cast<float>(i % rowSize);
   case Rule::Uniform:
-    return uniform();
+    return rule.offset + rule.factor * uniform();
   case Rule::SecondMoment: {
     float root = 0.01f * (0.5f + std::fabs(normal));
     return root * root;

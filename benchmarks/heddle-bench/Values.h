@@ -12,8 +12,14 @@
 //                  (0, 6.28]
 //   *.gamma        -0.8 + normal * 0.02
 //   t              uniform in [0, 1)
+//   delta          -3 + normal / 2: softplus of it is about 0.05
+//   a              -(1 + column)
+//   decay          uniform in [0.5, 0.999]; decay_real and decay_imag uniform
+//   in
+//                  [-0.7, 0.7], so that the complex decay is inside the circle
 //   mu.*           normal * 1e-6, below what gradients add to it
-//   nu.*           the square of 0.01 (0.5 + |normal|), above gradients, so that
+//   nu.*           the square of 0.01 (0.5 + |normal|), above gradients, so
+//   that
 //                  a step does not depend on the last digits of small ones
 //   count          10
 //   others         normal(0, 1)

@@ -85,6 +85,19 @@ struct StateSpaceConfig {
   ModelOp op;
 };
 
+/// One scan of u, delta (batch, seq, channels), a (channels, state), b, c
+/// (batch, seq, state), d (channels) - the linear ones of decay and b (batch,
+/// seq, channels), as pairs of real tensors where complex - or the gradients of
+/// sum(y g) for all of these, with the f32 cotangent g behind them.
+enum class ScanKind { Selective, Linear, LinearComplex };
+struct ScanConfig {
+  ScanKind kind = ScanKind::Selective;
+  int64_t batch = 4, seq = 1024, channels = 1024;
+  int64_t state = 16; // of the selective scan, per channel
+  bool backward = false;
+  DType dtype = DType::F32;
+};
+
 /// x (batch, 16) -> the same shape through two hidden layers.
 struct MlpConfig {
   int64_t batch = 256, width = 64;
@@ -107,6 +120,8 @@ Status buildDiffusion(mlir::MLIRContext &context, const DiffusionConfig &config,
                       Model &model);
 Status buildStateSpace(mlir::MLIRContext &context,
                        const StateSpaceConfig &config, Model &model);
+Status buildScan(mlir::MLIRContext &context, const ScanConfig &config,
+                 Model &model);
 Status buildMlp(mlir::MLIRContext &context, const MlpConfig &config,
                 Model &model);
 Status buildMatmul(mlir::MLIRContext &context, const MatmulConfig &config,

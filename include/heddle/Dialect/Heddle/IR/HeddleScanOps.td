@@ -107,10 +107,9 @@ def Heddle_SsdOp : Heddle_Op<"ssd", [Pure, AttrSizedOperandSegments]> {
     | reset_ids | (B, L) | i32 |
 
     Conventions: groups are contiguous, head `h` reads group
-    `h floordiv (H / G)`. Decay is applied as sums of logs, never as a ratio of
-    exponentials; with `log_decay_nonpositive` the caller promises
-    log_decay <= 0, and a device that takes differences of running sums clamps
-    them at 0, without it never.
+    `h floordiv (H / G)`. Decay is applied as differences of summed logs, never
+    as a ratio of exponentials; with `log_decay_nonpositive` the caller promises
+    log_decay <= 0 and such differences are clamped at 0, without it never.
     `reverse`, resets and L = 0 are as in `heddle.selective_scan`.
 
     Constraints:
@@ -124,9 +123,8 @@ def Heddle_SsdOp : Heddle_Op<"ssd", [Pure, AttrSizedOperandSegments]> {
     - /*ssd_c7*/ reset_ids is i32 of shape (B, L).
     - /*ssd_c8*/ out has the type of value.
 
-    Created by model builders and by `heddle-raise`; removed by
-    `heddle-decompose-ssd`, which writes it out chunk by chunk as matrix
-    products.
+    Created by model builders and by `heddle-raise`; becomes a scan kernel that
+    works chunk by chunk on matrix units.
 
     Example:
 
