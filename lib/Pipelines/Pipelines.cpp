@@ -144,6 +144,7 @@ static void addFuseStage(OpPassManager &pm, const TileTarget &target) {
   options.threads = target.threads;
   options.matrixUnits = target.matrixUnits;
   pm.addNestedPass<func::FuncOp>(createConvertElementwiseToLinalgPass());
+  pm.addNestedPass<func::FuncOp>(createCollapseReductionsPass());
   pm.addPass(createFuseKernelsPass(options));
 }
 

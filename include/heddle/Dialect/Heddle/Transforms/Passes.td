@@ -89,6 +89,21 @@ def DifferentiatePass : Pass<"heddle-differentiate", "::mlir::ModuleOp"> {
   ];
 }
 
+def CollapseReductionsPass : Pass<"heddle-collapse-reductions", "::mlir::func::FuncOp"> {
+  let summary = "merges reduction loops that lie side by side in memory";
+  let description = [{
+    Gradients of what all positions share are sums over batch and time:
+
+    ```
+    dw[k, n] += x[b, t, k] * dy[b, t, n]
+    ```
+
+    Kernels have one reduction loop, so that b and t become one through views of
+    the operands. Loops that some operand has in another order, or apart, stay.
+  }];
+  let dependentDialects = ["::mlir::tensor::TensorDialect"];
+}
+
 def FuseKernelsPass : Pass<"heddle-fuse-kernels", "::mlir::ModuleOp"> {
   let summary = "groups graph ops into kernels and outlines them (towards contract K)";
   let description = [{
