@@ -220,7 +220,9 @@ Status TensorArchive::parseSafetensors() {
   if (!header.is_object())
     return error("the safetensors file has a damaged header");
   size_t begin = 8 + headerBytes, left = bytes.size() - begin;
-  for (const auto &[name, value] : header.items()) {
+  for (const auto &item : header.items()) {
+    const std::string &name = item.key();
+    const Json &value = item.value();
     if (name == "__metadata__")
       continue;
     auto damaged = [&] {
