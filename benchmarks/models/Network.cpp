@@ -165,7 +165,7 @@ void Trainer::step() {
   graph.begin("train_step");
   if (op.donate)
     for (int64_t i = 0; i <= 3 * numLeaves; ++i)
-      graph.current().setArgAttr(i, "heddle.donate", ops.getI64IntegerAttr(i));
+      graph.current().setArgAttr(i, "heddle.donated", ops.getUnitAttr());
 
   SmallVector<Value> arguments(graph.arguments()), parameters, inputs;
   parameters.assign(arguments.begin(), arguments.begin() + numLeaves);

@@ -236,7 +236,7 @@ Status heddle::run::parseCommandLine(int argc, char **argv, Options &options,
                  "those without --input");
   app.add_option("--outputs", raw.outputArchive,
                  "@FILE.npz or @FILE.safetensors for all results: result0, "
-                 "..., or the name of the argument that a result lives in");
+                 "result1, ...");
   repeated("-o,--output", raw.outputs,
            "@FILE.npy for the next result; - is standard output");
   repeated("--expected-output", raw.expected,

@@ -62,17 +62,12 @@ Check toCheck(size_t result, std::string against, const Comparison &comparison,
   return check;
 }
 
-/// Writes all results; one that lives in a donated argument has its name, so
-/// that the file can be the input of the next step.
-Status writeResults(const std::string &path, const Function &function,
+/// Writes all results as "result0", "result1", ...
+Status writeResults(const std::string &path,
                     const std::vector<HostTensor> &results) {
   std::vector<ArchivedTensor> tensors;
-  for (size_t i = 0; i < results.size(); ++i) {
-    int32_t alias = function.results[i].alias;
-    std::string name = alias >= 0 ? function.arguments[alias].name : "";
-    tensors.push_back(
-        {name.empty() ? "result" + std::to_string(i) : name, &results[i]});
-  }
+  for (size_t i = 0; i < results.size(); ++i)
+    tensors.push_back({"result" + std::to_string(i), &results[i]});
   return writeTensorArchive(path, tensors);
 }
 
@@ -265,7 +260,7 @@ Status heddle::run::runSession(const Options &options, bool &matched) {
     if (Status s = writeNpyFile(options.outputs[i], results[i]); !s.ok())
       return s;
   if (!options.outputArchive.empty())
-    if (Status s = writeResults(options.outputArchive, *function, results);
+    if (Status s = writeResults(options.outputArchive, results);
         !s.ok())
       return s;
 
