@@ -27,6 +27,9 @@ protected:
   /// The row that is run and checked in place of a sampled one: its own, or a
   /// smaller one where the results of the whole cannot be sampled.
   virtual Row checkedRow(const Row &row) const { return row; }
+  /// Whether every timed call gets its last argument from the host, as a stream
+  /// of batches would bring it.
+  virtual bool streamsLastArgument(const Row &row) const { return false; }
   /// Adds figures that follow from the median, such as tflops.
   virtual void addFigures(Row &row, Session &session) const {}
 

@@ -73,6 +73,7 @@ std::vector<std::unique_ptr<Suite>> makeSuites() {
   suites.push_back(makeTransformerSuite());
   suites.push_back(makeDiffusionSuite());
   suites.push_back(makeStateSpaceSuite());
+  suites.push_back(makeUnetSuite());
   suites.push_back(makeScanSuite());
   suites.push_back(makeTrainLoopSuite());
   suites.push_back(makeMatmulSuite());

@@ -46,6 +46,7 @@ std::unique_ptr<Suite> makeDiffusionSuite();
 std::unique_ptr<Suite> makeScanSuite();
 std::unique_ptr<Suite> makeStateSpaceSuite();
 std::unique_ptr<Suite> makeTrainLoopSuite();
+std::unique_ptr<Suite> makeUnetSuite();
 std::unique_ptr<Suite> makeMatmulSuite();
 std::unique_ptr<Suite> makePeakSuite();
 

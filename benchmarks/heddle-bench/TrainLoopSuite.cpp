@@ -16,13 +16,14 @@ public:
   std::vector<Row> rows() const override {
     std::vector<Row> rows;
     for (auto [width, batch] : {std::pair{64, 256}, {512, 4096}})
-      rows.push_back({{"suite", name()},
-                      {"impl", "heddle"},
-                      {"model", "MLP"},
-                      {"dtype", "float32"},
-                      {"width", width},
-                      {"batch", batch},
-                      {"op", "bare_jit"}});
+      for (const char *op : {"bare_jit", "fit_stream"})
+        rows.push_back({{"suite", name()},
+                        {"impl", "heddle"},
+                        {"model", "MLP"},
+                        {"dtype", "float32"},
+                        {"width", width},
+                        {"batch", batch},
+                        {"op", op}});
     return rows;
   }
   std::vector<std::string> settableKeys() const override {
@@ -38,7 +39,11 @@ protected:
     config.dtype = rowDType(row);
     config.op = modelOp(row);
     config.op.clipNorm = 10;
+    config.op.donate = streamsLastArgument(row);
     return buildMlp(context, config, model);
+  }
+  bool streamsLastArgument(const Row &row) const override {
+    return row.at("op") == "fit_stream";
   }
   void addFigures(Row &row, Session &session) const override {
     row["per_step_ms"] = row["median_ms"];

@@ -1,6 +1,7 @@
 //===- NetworksTest.cpp - whole models have the published sizes -----------===//
 
 #include "models/Models.h"
+#include "models/Unet.h"
 #include "ResultFile.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -73,6 +74,14 @@ bool buildRow(mlir::MLIRContext &context, const Row &row, Model &model) {
     EXPECT_TRUE(buildStateSpace(context, config, model).ok());
     return true;
   }
+  if (suite == "unet") {
+    UnetConfig config;
+    config.resolution = row["resolution"];
+    config.dtype = dtype;
+    config.op = function;
+    EXPECT_TRUE(buildUnet(context, config, model).ok());
+    return true;
+  }
   if (suite == "train_loop" && op == "bare_jit") {
     MlpConfig config;
     config.width = row["width"];
@@ -109,6 +118,7 @@ TEST(Networks, parameters_arguments_and_results_are_the_published_ones) {
   EXPECT_GE(compared["transformer"], 30);
   EXPECT_GE(compared["diffusion"], 30);
   EXPECT_GE(compared["ssm"], 10);
+  EXPECT_GE(compared["unet"], 10);
   EXPECT_EQ(compared["train_loop"], 2);
 }
 
