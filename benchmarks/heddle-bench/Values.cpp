@@ -44,7 +44,7 @@ struct Rule {
     Ones,        // 1
     LogRow,      // log(1 + row)
     TimeStep,    // softplus^-1 of 1e-3 .. 0.1
-    LogDecay,    // log(-log r), r in 0.5 .. 0.999
+    LogDecay,    // log(-log r), r in 0.5 .. 0.99
     LogPhase,    // log of 0 .. 6.28
     Column,      // -(1 + column)
     Uniform,     // offset + factor * (0 .. 1)
@@ -78,6 +78,8 @@ static Rule ruleFor(const NamedTensorType &argument) {
     float part = endsWith(name, ".alpha.kernel") ? 0.05f : 1.0f;
     return {Rule::Normal, 0.0f, part / std::sqrt(fanIn)};
   }
+  if (endsWith(name, ".alpha.bias"))
+    return {Rule::Normal, -0.05f, 0.02f};
   if (endsWith(name, ".dt.bias"))
     return {Rule::TimeStep};
   if (endsWith(name, ".bias"))
@@ -114,7 +116,7 @@ static float valueOf(const Rule &rule, float normal, int64_t i,
     return step + std::log(-std::expm1(-step));
   }
   case Rule::LogDecay:
-    return std::log(-std::log(0.5f + 0.499f * uniform()));
+    return std::log(-std::log(0.5f + 0.49f * uniform()));
   case Rule::LogPhase:
     return std::log(std::max(6.28f * uniform(), 1e-3f));
   case Rule::Column:

@@ -3,12 +3,14 @@
 // The value rules by argument name, nothing of it all zero:
 //   *.kernel       normal with variance 1 / fan_in (fan_in = first axis);
 //                  *.alpha.kernel a twentieth of that
+//   *.alpha.bias   -0.05 + normal * 0.02: log decays have either sign, but the
+//                  state does not grow with the length
 //   *.dt.bias      softplus of it lies in [1e-3, 0.1], uniform in the logarithm
 //   *.bias         normal * 0.02
 //   *.scale        1 + normal * 0.02
 //   *.a_log        log(1 + row)
 //   *.skip         1
-//   *.nu, *.theta  exp(-exp(nu)) uniform in [0.5, 0.999], exp(theta) in
+//   *.nu, *.theta  exp(-exp(nu)) uniform in [0.5, 0.99], exp(theta) in
 //                  (0, 6.28]
 //   *.gamma        -0.8 + normal * 0.02
 //   t              uniform in [0, 1)

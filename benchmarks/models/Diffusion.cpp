@@ -3,7 +3,6 @@
 #include "models/Network.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
@@ -89,38 +88,22 @@ Value Diffusion::condition(Layers &layers) const {
 }
 
 /// Adds sin(p / 10000^(2 i / d)) to channel i < d / 2 and the cosine of the
-/// same to channel d / 2 + i, for position p.
+/// same to channel d / 2 + i, for position p. They are a constant: angles of
+/// thousands have lost their digits in f32.
 Value Diffusion::addPositions(Layers &layers, Value h) const {
   GraphBuilder &graph = layers.graph;
-  OpBuilder &ops = graph.ops();
   int64_t d = config.modelDim;
-  SmallVector<float> rates, shifts;
-  for (int64_t i = 0; i < d; ++i) {
-    int64_t pair = i % (d / 2);
-    rates.push_back(static_cast<float>(std::pow(1e4, -2.0 * pair / d)));
-    // A cosine is a sine a quarter turn ahead.
-    shifts.push_back(i < d / 2 ? 0.0f : static_cast<float>(kTwoPi / 4));
-  }
-  auto vector = [&](ArrayRef<float> values) -> Value {
-    auto type = RankedTensorType::get({d}, graph.f32());
-    return arith::ConstantOp::create(ops, graph.loc(),
-                                     DenseElementsAttr::get(type, values));
-  };
-  SmallVector<float> steps;
+  std::vector<float> values;
   for (int64_t p = 0; p < config.tokens; ++p)
-    steps.push_back(static_cast<float>(p));
-  Value positions = arith::ConstantOp::create(
-      ops, graph.loc(),
-      DenseElementsAttr::get(
-          RankedTensorType::get({config.tokens}, graph.f32()),
-          ArrayRef<float>(steps)));
-  Value waves = graph.map(
-      {{positions, "t"}, {vector(rates), "d"}, {vector(shifts), "d"}}, "td",
-      graph.f32(), [&](OpBuilder &b, Location l, ValueRange v) -> Value {
-        Value angle = arith::MulFOp::create(b, l, v[0], v[1]);
-        return math::SinOp::create(b, l,
-                                   arith::AddFOp::create(b, l, angle, v[2]));
-      });
+    for (int64_t i = 0; i < d; ++i) {
+      double angle = p * std::pow(1e4, -2.0 * (i % (d / 2)) / d);
+      values.push_back(
+          static_cast<float>(i < d / 2 ? std::sin(angle) : std::cos(angle)));
+    }
+  auto type = RankedTensorType::get({config.tokens, d}, graph.f32());
+  Value waves = arith::ConstantOp::create(
+      graph.ops(), graph.loc(),
+      DenseElementsAttr::get(type, ArrayRef<float>(values)));
   return graph.map({{h, "btd"}, {waves, "td"}}, "btd", layers.element,
                    [&](OpBuilder &b, Location l, ValueRange v) -> Value {
                      Value wide =

@@ -130,6 +130,8 @@ def values(rng, name, shape, dtype="float32"):
     if name.endswith(".kernel"):
         part = 0.05 if name.endswith(".alpha.kernel") else 1.0
         result = normal * np.float32(part / math.sqrt(shape[0]))
+    elif name.endswith(".alpha.bias"):
+        result = -0.05 + normal * np.float32(0.02)
     elif name.endswith(".dt.bias"):
         step = np.exp(np.log(1e-3) + uniform * np.log(100.0))
         result = step + np.log(-np.expm1(-step))
@@ -142,7 +144,7 @@ def values(rng, name, shape, dtype="float32"):
     elif name.endswith(".skip"):
         result = np.ones(shape)
     elif name.endswith(".nu"):
-        result = np.log(-np.log(0.5 + 0.499 * uniform))
+        result = np.log(-np.log(0.5 + 0.49 * uniform))
     elif name.endswith(".theta"):
         result = np.log(np.maximum(6.28 * uniform, 1e-3))
     elif name.endswith(".gamma"):
