@@ -8,8 +8,8 @@ const std::vector<std::string> &descriptiveKeys() {
   static const std::vector<std::string> keys = {
       "suite",      "model",    "cell",  "attention", "dtype",     "precision",
       "size",       "head_dim", "seq",   "causal",    "mode",      "tokens",
-      "resolution", "width",    "batch", "heads",     "model_dim", "layers",
-      "op",         "workers",  "scan",  "variant",   "remat"};
+      "resolution", "width",    "batch", "heads",     "model_dim", "state",
+      "layers",     "op",       "workers", "scan",    "variant",   "remat"};
   return keys;
 }
 

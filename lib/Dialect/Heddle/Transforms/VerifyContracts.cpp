@@ -51,9 +51,8 @@ static std::string opProblem(Operation *op, StringRef target) {
           "ops";
     return text;
   }
-  bool onCpuOnly = isa<SelectiveScanOp, LinearScanOp>(op);
-  if ((!target.empty() && isa<SsdOp>(op)) ||
-      (target == "gpu" && onCpuOnly)) {
+  bool onCpuOnly = isa<SelectiveScanOp, LinearScanOp, SsdOp>(op);
+  if (target == "gpu" && onCpuOnly) {
     os << "'" << op->getName()
        << "' has no " << target << " kernel yet; run it with --device=reference";
     return text;
