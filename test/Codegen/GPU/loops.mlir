@@ -21,7 +21,6 @@
 // GPU: memref.store
 
 // PTX-LABEL: .entry loops_300_5_f64
-// PTX-SAME: .param .u64 .ptr .global
 // PTX: .reqntid 128
 // PTX-NOT: .local
 // PTX: add.rn.f64

@@ -1,5 +1,5 @@
-// RUN: heddle-opt %s -heddle-fuse-kernels=matrix-units=true | FileCheck %s
-// RUN: heddle-opt %s -heddle-fuse-kernels | FileCheck %s --check-prefix=CPU
+// RUN: heddle-opt %s -convert-elementwise-to-linalg -heddle-fuse-kernels=matrix-units=true | FileCheck %s
+// RUN: heddle-opt %s -convert-elementwise-to-linalg -heddle-fuse-kernels | FileCheck %s --check-prefix=CPU
 
 // Kernels of a GPU count on buffers that start at multiples of 16 bytes: a slice
 // that does not is a copy, others are views.
