@@ -62,12 +62,12 @@ int64_t countFlops(func::FuncOp kernel) {
                (attention.getQueryHeadDim() + attention.getValueHeadDim());
     } else if (auto grad = dyn_cast<AttentionGradOp>(op)) {
       int64_t dqk = grad.getQueryHeadDim(), dv = grad.getValueHeadDim();
-      // The scores, and the products of each gradient.
-      int64_t columns = dqk + (grad.getDValue() ? dv : 0);
-      if (grad.getDQuery() || grad.getDKey())
-        columns += dqk + dv;
-      else if (grad.getDBias())
-        columns += dv;
+      bool throughScores =
+          grad.getDQuery() || grad.getDKey() || grad.getDBias();
+      // The scores, their gradients, and a product for each gradient.
+      int64_t columns = (throughScores || grad.getDValue() ? dqk : 0) +
+                        (throughScores ? dv : 0) + (grad.getDQuery() ? dqk : 0) +
+                        (grad.getDKey() ? dqk : 0) + (grad.getDValue() ? dv : 0);
       flops += 2 * grad.getBatch() * grad.getQueryHeads() *
                grad.getQueryLength() * grad.getKeyLength() * columns;
     } else if (auto generic = dyn_cast<linalg::GenericOp>(op)) {
