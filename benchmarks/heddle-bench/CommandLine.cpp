@@ -121,6 +121,9 @@ int parseCommandLine(int argc, char **argv, CommandLine &options) {
   addList(app, "--compare", options.compare,
           "Print ratios to the rows of this result file that did the same "
           "work; repeats");
+  app.add_option("--plot", options.plot,
+                 "Draw times, memory and ratios into this folder; needs python3 "
+                 "with matplotlib (HEDDLE_PYTHON: another interpreter)");
   app.add_flag("--list", options.list, "List the chosen rows and stop");
   app.add_option("--repeats", options.run.repeats, "Samples per row")
       ->check(CLI::Range(1, 1000))

@@ -73,7 +73,8 @@ Status buildMatmul(MLIRContext &context, const MatmulConfig &config,
   graph.argument("b", {config.k, config.n}, element);
   graph.begin("matmul");
   Value product = graph.matmul(graph.get("a"), graph.get("b"));
-  model.module = graph.finish(graph.cast(product, element));
+  graph.end(graph.cast(product, element));
+  model.module = graph.finish();
   model.function = "matmul";
   model.params = 0;
   return model.module ? Status() : verifierRefused();

@@ -14,13 +14,14 @@ import time
 
 import numpy as np
 
+import models
 import reference
 
 MIB = float(1 << 20)
 
 DESCRIPTIVE = (
-    "suite impl attention dtype head_dim seq causal mode tokens batch heads "
-    "model_dim layers op").split()
+    "suite model impl cell attention dtype head_dim seq causal mode tokens "
+    "width batch heads model_dim state layers op").split()
 
 
 class Backend:
@@ -63,20 +64,32 @@ def make_inputs(row, seed):
     rng = np.random.default_rng(seed)
     if row["suite"] == "attention":
         shape = (row["batch"], row["seq"], row["heads"], row["head_dim"])
-        return {name: normal(rng, shape, row["dtype"])
-                for name in ("query", "key", "value")}
-    inputs = {}
-    for name, shape in reference.transformer_parameters(row):
-        if name.endswith(".kernel"):
-            inputs[name] = normal(rng, shape, "float32", 0,
-                                  1 / math.sqrt(shape[0]))
-        elif name.endswith(".scale"):
-            inputs[name] = normal(rng, shape, "float32", 1, 0.02)
-        else:
-            inputs[name] = normal(rng, shape, "float32", 0, 0.02)
-    shape = (row["batch"], row["tokens"], row["model_dim"])
-    inputs["x"] = normal(rng, shape, row["dtype"])
+        inputs = {name: normal(rng, shape, row["dtype"])
+                  for name in ("query", "key", "value")}
+        if row["mode"] == "fwd_bwd":
+            inputs["cotangent"] = normal(rng, shape, "float32")
+        return inputs
+    if row["suite"] == "scan":
+        operands = models.scan_operands(row)
+        full = (row["batch"], row["seq"], row["model_dim"])
+        inputs = {name: models.values(
+            rng, name, shape, "float32" if len(shape) < 3 else row["dtype"])
+            for name, shape in operands}
+        if row["mode"] == "fwd_bwd":
+            for name in ("g", "g_imag")[:1 + row["op"].endswith("complex")]:
+                inputs[name] = models.values(rng, name, full)
+        return inputs
+    inputs = {name: models.values(rng, name, shape)
+              for name, shape in models.parameters(row)}
+    for name, shape in models.inputs(row):
+        inputs[name] = models.values(rng, name, shape,
+                                     row.get("dtype", "float32"))
     return inputs
+
+
+def is_step(row):
+    """Whether the row is a training step."""
+    return row.get("op") in ("train_step", "bare_jit")
 
 
 def time_calls(call, warmup, repeats):
@@ -98,8 +111,15 @@ def time_calls(call, warmup, repeats):
 
 
 def supported(row):
-    return (row.get("suite") == "attention" and row.get("mode") == "fwd" or
-            row.get("suite") == "transformer" and row.get("op") == "forward")
+    if row.get("variant", "plain") != "plain":
+        return False
+    if row.get("suite") == "attention":
+        return row.get("mode") in ("fwd", "fwd_bwd")
+    if row.get("suite") == "train_loop":
+        return row.get("op") == "bare_jit"
+    return (row.get("suite") == "scan" or
+            row.get("suite") in ("transformer", "diffusion", "ssm") and
+            row.get("op") in ("forward", "train_step"))
 
 
 def measure(backend, row, options):
@@ -110,11 +130,12 @@ def measure(backend, row, options):
         row["attention"] = backend.impl
     try:
         if not supported(row):
-            raise ValueError("expected an attention fwd or transformer forward "
-                             "row; choose others with --filter")
+            raise ValueError("expected a forward row, a training step or a "
+                             "scan; choose others with --filter")
         inputs = make_inputs(row, options.seed)
-        row["params"] = sum(int(value.size) for name, value in inputs.items()
-                            if name.startswith("layers."))
+        if row["suite"] not in ("attention", "scan"):
+            row["params"] = sum(math.prod(shape) for _, shape
+                                in models.parameters(row))
         call, read, extra = backend.prepare(row, inputs)
         row.update(extra)
         start = time.perf_counter()
@@ -123,7 +144,8 @@ def measure(backend, row, options):
         row.update(time_calls(call, options.warmup, options.repeats))
         if row["suite"] == "attention":
             flops = (4.0 * row["batch"] * row["heads"] * row["seq"]**2 *
-                     row["head_dim"] * (0.5 if row["causal"] else 1.0))
+                     row["head_dim"] * (0.5 if row["causal"] else 1.0) *
+                     (3.5 if row["mode"] == "fwd_bwd" else 1.0))
             row["tflops"] = flops / row["median_ms"] * 1e-9
         row.update(reference.compare(row, inputs, read()))
     except Exception as error:  # a row that fails must not end the run

@@ -130,6 +130,7 @@ static void addModelStage(OpPassManager &pm, StringRef target) {
 
 /// Gradients written out, then remat and layer structure gone.
 static void addDifferentiateStage(OpPassManager &pm) {
+  pm.addPass(createDecomposeSsdPass());
   pm.addPass(createDifferentiatePass());
   pm.addNestedPass<func::FuncOp>(createInlineRegionsPass());
   pm.addPass(createCanonicalizerPass());
@@ -146,6 +147,7 @@ static void addFuseStage(OpPassManager &pm, const TileTarget &target) {
   split.threads = target.matrixUnits ? 0 : target.threads;
   pm.addNestedPass<func::FuncOp>(createSplitAttentionGradPass(split));
   pm.addNestedPass<func::FuncOp>(createConvertElementwiseToLinalgPass());
+  pm.addNestedPass<func::FuncOp>(createCollapseReductionsPass());
   pm.addPass(createFuseKernelsPass(options));
 }
 

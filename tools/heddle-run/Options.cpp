@@ -3,6 +3,7 @@
 #include "Options.h"
 
 #include "heddle/Runtime/Emulator.h"
+#include "heddle/Runtime/TensorArchive.h"
 
 #include <CLI/CLI.hpp>
 
@@ -19,6 +20,7 @@ namespace {
 struct RawOptions {
   std::string device = "cpu", check, report, referenceMode = "exact", sanitize;
   std::vector<std::string> inputs, outputs, expected;
+  std::string inputArchive, outputArchive;
   double rtol = 0, atol = 0;
 };
 
@@ -65,6 +67,19 @@ Status parsePath(const std::string &option, const std::string &text,
     return Status::error("expected " + option + "=@FILE.npy, got '" + text +
                          "'");
   return {};
+}
+
+/// "@FILE.npz" or "@FILE.safetensors"; empty stays empty.
+Status parseArchive(const std::string &option, const std::string &text,
+                    std::string &path) {
+  if (text.empty())
+    return {};
+  if (text[0] == '@' && isTensorArchivePath(text)) {
+    path = text.substr(1);
+    return {};
+  }
+  return Status::error("expected " + option +
+                       "=@FILE.npz or @FILE.safetensors, got '" + text + "'");
 }
 
 /// "cpu", "emulator", "reference", "cuda" or "cuda:1".
@@ -146,6 +161,14 @@ Status finish(const RawOptions &raw, Options &options) {
   for (const std::string &text : raw.inputs)
     if (Status s = parseInput(text, options.inputs.emplace_back()); !s.ok())
       return s;
+  if (Status s = parseArchive("--inputs", raw.inputArchive,
+                              options.inputArchive);
+      !s.ok())
+    return s;
+  if (Status s = parseArchive("--outputs", raw.outputArchive,
+                              options.outputArchive);
+      !s.ok())
+    return s;
   int dashes = 0;
   for (const std::string &text : raw.outputs) {
     std::string &path = options.outputs.emplace_back();
@@ -208,6 +231,12 @@ Status heddle::run::parseCommandLine(int argc, char **argv, Options &options,
   repeated("--input", raw.inputs,
            "[NAME=]@FILE.npy or [NAME=]random:SEED; without a name: the next "
            "argument; arguments without --input are random");
+  app.add_option("--inputs", raw.inputArchive,
+                 "@FILE.npz or @FILE.safetensors with arguments by name, for "
+                 "those without --input");
+  app.add_option("--outputs", raw.outputArchive,
+                 "@FILE.npz or @FILE.safetensors for all results: result0, "
+                 "result1, ...");
   repeated("-o,--output", raw.outputs,
            "@FILE.npy for the next result; - is standard output");
   repeated("--expected-output", raw.expected,

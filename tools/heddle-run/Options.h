@@ -34,6 +34,8 @@ struct Options {
   uint64_t seed = 0;       // of the emulator's order of warps
   std::string function; // empty: the only one
   std::vector<InputSpec> inputs;
+  std::string inputArchive;  // arguments by name, where `inputs` has none
+  std::string outputArchive; // all results by name
   std::vector<std::string> outputs;  // .npy paths, in the order of results
   std::vector<std::string> expected; // likewise
   bool checkReference = false;

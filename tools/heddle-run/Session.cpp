@@ -10,6 +10,7 @@
 #include "heddle/Runtime/CpuDevice.h"
 #include "heddle/Runtime/CudaDevice.h"
 #include "heddle/Runtime/Npy.h"
+#include "heddle/Runtime/TensorArchive.h"
 
 #include <iostream>
 #include <sstream>
@@ -59,6 +60,15 @@ Check toCheck(size_t result, std::string against, const Comparison &comparison,
   check.rule = tolerance.str();
   check.worst = describeWorst(comparison, type);
   return check;
+}
+
+/// Writes all results as "result0", "result1", ...
+Status writeResults(const std::string &path,
+                    const std::vector<HostTensor> &results) {
+  std::vector<ArchivedTensor> tensors;
+  for (size_t i = 0; i < results.size(); ++i)
+    tensors.push_back({"result" + std::to_string(i), &results[i]});
+  return writeTensorArchive(path, tensors);
 }
 
 /// Reads the files of --expected-output before anything runs.
@@ -248,6 +258,10 @@ Status heddle::run::runSession(const Options &options, bool &matched) {
     return s;
   for (size_t i = 0; i < options.outputs.size(); ++i)
     if (Status s = writeNpyFile(options.outputs[i], results[i]); !s.ok())
+      return s;
+  if (!options.outputArchive.empty())
+    if (Status s = writeResults(options.outputArchive, results);
+        !s.ok())
       return s;
 
   std::vector<Check> checks;

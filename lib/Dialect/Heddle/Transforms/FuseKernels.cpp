@@ -448,16 +448,18 @@ LogicalResult Fuser::outline(Value root) {
     kernel->setAttr(kKernelInPlace,
                     OpBuilder(kernel).getDenseI64ArrayAttr(inPlace));
   if (!chooseRowsShape(result, target)) {
-    // No tiling of the whole: keep what the last op reads and run that op by
-    // itself.
+    // No tiling of the whole: keep what the last op reads, one by one and
+    // reductions first, until the rest has one.
     kernel.erase();
     Operation *last = root.getDefiningOp();
+    Value next;
     for (Value in : last->getOperands())
-      if (isFused(in)) {
-        kept.insert(in);
-        if (failed(outline(in)))
-          return failure();
-      }
+      if (isFused(in) && (!next || (reductionIn(in) && !reductionIn(next))))
+        next = in;
+    if (next) {
+      kept.insert(next);
+      return failed(outline(next)) ? failure() : outline(root);
+    }
     return outlineOp(last, "loops");
   }
   insert(kernel);

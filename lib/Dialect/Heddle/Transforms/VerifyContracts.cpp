@@ -51,9 +51,8 @@ static std::string opProblem(Operation *op, StringRef target) {
           "ops";
     return text;
   }
-  bool onCpuOnly = isa<SelectiveScanOp, LinearScanOp>(op);
-  if ((!target.empty() &&
-       isa<SsdOp, GatherOp, ScatterAddOp, RandomBitsOp>(op)) ||
+  bool onCpuOnly = isa<SelectiveScanOp, LinearScanOp, SsdOp>(op);
+  if ((!target.empty() && isa<GatherOp, ScatterAddOp, RandomBitsOp>(op)) ||
       (target == "gpu" && onCpuOnly)) {
     os << "'" << op->getName()
        << "' has no " << target << " kernel yet; run it with --device=reference";

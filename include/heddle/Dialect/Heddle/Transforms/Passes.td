@@ -28,6 +28,35 @@ def DecomposeAttentionPass : Pass<"heddle-decompose-attention"> {
   ];
 }
 
+def DecomposeSsdPass : Pass<"heddle-decompose-ssd"> {
+  let summary = "rewrites heddle.ssd into chunked products in plain linalg";
+  let description = [{
+    Time is cut into chunks. Within a chunk every pair of positions meets in a
+    matrix product of decayed scores; one state per chunk and a
+    `heddle.linear_scan` over these connect the chunks. No tensor has a state
+    per position: memory is that of (B, L, H, chunk) and (B, L / chunk, H, dk,
+    dv).
+
+    The log decay between two positions is the f32 sum of the logs between
+    them, never a difference of running sums, so that logs of any size and sign
+    give what the recurrence gives, and logs <= 0 never sum to more than 0: the
+    promise of `log_decay_nonpositive` is not needed. Logs below -1e5 count as
+    -1e5, which decays to zero all the same. Decayed scores, queries and keys
+    are rounded to the element type; sums and states are f32. Every length,
+    resets, groups, both states and `reverse` are covered. A NaN reaches all of
+    its chunk.
+
+    The result uses what differentiation has rules for. Shapes must be static.
+  }];
+  let options = [
+    Option<"chunk", "chunk", "int64_t", "128", "positions of a chunk">
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect"
+  ];
+}
+
 def InlineRegionsPass : Pass<"heddle-inline-regions", "::mlir::func::FuncOp"> {
   let summary = "inlines checkpoints, drops names and unrolls layer scans";
   let description = [{
@@ -81,6 +110,21 @@ def DifferentiatePass : Pass<"heddle-differentiate", "::mlir::ModuleOp"> {
     "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect",
     "::mlir::func::FuncDialect", "::heddle::HeddleDialect"
   ];
+}
+
+def CollapseReductionsPass : Pass<"heddle-collapse-reductions", "::mlir::func::FuncOp"> {
+  let summary = "merges reduction loops that lie side by side in memory";
+  let description = [{
+    Gradients of what all positions share are sums over batch and time:
+
+    ```
+    dw[k, n] += x[b, t, k] * dy[b, t, n]
+    ```
+
+    Kernels have one reduction loop, so that b and t become one through views of
+    the operands. Loops that some operand has in another order, or apart, stay.
+  }];
+  let dependentDialects = ["::mlir::tensor::TensorDialect"];
 }
 
 def FuseKernelsPass : Pass<"heddle-fuse-kernels", "::mlir::ModuleOp"> {
