@@ -6,4 +6,8 @@
 void heddle::registerDifferentiation(mlir::DialectRegistry &registry) {
   registerAttentionRules(registry);
   registerElementwiseRules(registry);
+  registerLayerScanRule(registry);
+  registerLinalgRules(registry);
+  registerLinearScanRule(registry);
+  registerTensorRules(registry);
 }
