@@ -44,7 +44,8 @@ public:
   /// Evaluates the whole graph. Errors are "check: message".
   Status whole(const CheckedRun &run);
   /// Evaluates the given query rows of the graph's attention op, whose operands
-  /// are the arguments in order, for every batch and head.
+  /// are the arguments in order, for every batch and head; of a graph of its
+  /// gradients those of d_query, the first result.
   Status attentionRows(const CheckedRun &run, const std::vector<int64_t> &rows);
 
   /// Writes finite (of all outputs, whole), rel_err, max_abs_err, check, correct

@@ -68,8 +68,11 @@ def make_inputs(row, seed):
     rng = np.random.default_rng(seed)
     if row["suite"] == "attention":
         shape = (row["batch"], row["seq"], row["heads"], row["head_dim"])
-        return {name: normal(rng, shape, row["dtype"])
-                for name in ("query", "key", "value")}
+        inputs = {name: normal(rng, shape, row["dtype"])
+                  for name in ("query", "key", "value")}
+        if row["mode"] == "fwd_bwd":
+            inputs["cotangent"] = normal(rng, shape, "float32")
+        return inputs
     if row["suite"] == "scan":
         operands = models.scan_operands(row)
         full = (row["batch"], row["seq"], row["model_dim"])
@@ -128,7 +131,7 @@ def supported(row):
     if row.get("variant", "plain") != "plain":
         return False
     if row.get("suite") == "attention":
-        return row.get("mode") == "fwd"
+        return row.get("mode") in ("fwd", "fwd_bwd")
     if row.get("suite") == "train_loop":
         return row.get("op") == "bare_jit"
     return (row.get("suite") == "scan" or
@@ -158,7 +161,8 @@ def measure(backend, row, options):
         row.update(backend.time(call, options.warmup, options.repeats))
         if row["suite"] == "attention":
             flops = (4.0 * row["batch"] * row["heads"] * row["seq"]**2 *
-                     row["head_dim"] * (0.5 if row["causal"] else 1.0))
+                     row["head_dim"] * (0.5 if row["causal"] else 1.0) *
+                     (3.5 if row["mode"] == "fwd_bwd" else 1.0))
             row["tflops"] = flops / row["median_ms"] * 1e-9
         length = row.get("seq", row.get("tokens", 0))
         if options.check_length and length > options.check_length:

@@ -96,12 +96,11 @@ static void countAttention(AttentionOp op, KernelInfo &info) {
 static void countAttentionGrad(AttentionGradOp op, KernelInfo &info) {
   int64_t pairs = op.getBatch() * op.getQueryHeads() * visiblePairs(op);
   int64_t dqk = op.getQueryHeadDim(), dv = op.getValueHeadDim();
-  // The scores, and the products of each gradient.
-  int64_t columns = dqk + (op.getDValue() ? dv : 0);
-  if (op.getDQuery() || op.getDKey())
-    columns += dqk + dv;
-  else if (op.getDBias())
-    columns += dv;
+  bool throughScores = op.getDQuery() || op.getDKey() || op.getDBias();
+  // The scores, their gradients, and a product for each gradient.
+  int64_t columns = (throughScores || op.getDValue() ? dqk : 0) +
+                    (throughScores ? dv : 0) + (op.getDQuery() ? dqk : 0) +
+                    (op.getDKey() ? dqk : 0) + (op.getDValue() ? dv : 0);
   int64_t flops = 2 * pairs * columns;
   info.flops += flops;
   addProduct(flops, getElementTypeOrSelf(op.getQuery().getType()),

@@ -253,8 +253,7 @@ Rounding heddle::run::roundingOf(const Function &function) {
   rounding.bf16 = source.contains("bf16");
   rounding.tf32 = source.contains("tf32");
   rounding.model = products > 1;
-  rounding.backward = source.contains("heddle.attention_grad") ||
-                      source.contains("heddle.value_and_grad");
+  rounding.backward |= source.contains("heddle.attention_grad");
   for (size_t at = source.find("f16"); at != llvm::StringRef::npos;
        at = source.find("f16", at + 1))
     rounding.f16 |= at == 0 || source[at - 1] != 'b';

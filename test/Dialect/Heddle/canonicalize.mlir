@@ -207,9 +207,9 @@ func.func @scans_of_length_zero_return_the_incoming_state(
 // -----
 
 // CHECK-LABEL: func @unused_gradients_are_dropped
-// CHECK: %[[G:.*]]:2 = heddle.attention_grad {{.*}} layout = bhsd score {
+// CHECK: %[[K:.*]], %[[V:.*]] = heddle.attention_grad {{.*}} layout = bhsd score {
 // CHECK: {mask = #heddle.mask<causal>, note = "kept"} : {{.*}} -> d_key tensor<2x4x8x16xf32> d_value tensor<2x4x8x16xf32>
-// CHECK: return %[[G]]#0, %[[G]]#1
+// CHECK: return %[[K]], %[[V]]
 func.func @unused_gradients_are_dropped(%q: tensor<2x4x8x16xf32>, %l: tensor<2x4x8xf32>) -> (tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>) {
   %0:3 = heddle.attention_grad %q, %q, %q, %l, %q out(%q : tensor<2x4x8x16xf32>) layout = bhsd score {
   ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):

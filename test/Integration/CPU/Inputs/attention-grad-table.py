@@ -247,9 +247,9 @@ def garbage():
     gradients("nan_in_a_cotangent", sq=40, inputs=[(3, "normal(3).put(0, 7, 0, 3, nan)")], mask="causal")
     gradients("nan_in_a_visible_key", sq=40, mask="causal", inputs=[(1, "normal(1).put(0, 17, 0, 3, nan)")])
     # exp(0 - lse) overflows: absent keys and queries must not count as score 0.
-    # Scores are exact, and lse between -128 and -89.
-    low = [(0, "Tensor(shape, [4 + i * 7 % 3 / 8 for i in range(math.prod(shape))])"),
-           (1, "Tensor(shape, [-3 - i * 5 % 7 / 32 for i in range(math.prod(shape))])")]
+    # The last element of each row makes scores near -96; all are exact.
+    low = [(0, "Tensor(shape, [96 if i % 8 == 7 else (i * 37 % 9 - 4) / 8 for i in range(math.prod(shape))])"),
+           (1, "Tensor(shape, [-1 if i % 8 == 7 else (i * 53 % 17 - 8) / 8 for i in range(math.prod(shape))])")]
     for s in (64, 192, 704):
         gradients(f"low_lse_{s}", sq=s, sk=s - 3, heads=1, d=8, scale=1, notes=finite, inputs=low)
     gradients("low_lse_causal", sq=193, heads=1, d=8, scale=1, mask="causal", notes=finite, inputs=low)
