@@ -133,6 +133,11 @@ static void addFuseStage(OpPassManager &pm, const TileTarget &target) {
   options.lanes = target.lanes;
   options.threads = target.threads;
   options.matrixUnits = target.matrixUnits;
+  SplitScansPassOptions scans;
+  scans.lanes = target.lanes;
+  scans.threads = target.threads;
+  scans.matrixUnits = target.matrixUnits;
+  pm.addNestedPass<func::FuncOp>(createSplitScansPass(scans));
   pm.addNestedPass<func::FuncOp>(createConvertElementwiseToLinalgPass());
   pm.addPass(createFuseKernelsPass(options));
 }

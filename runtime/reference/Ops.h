@@ -41,6 +41,10 @@ llvm::LogicalResult evaluateAttention(AttentionOp op, Operands operands,
 llvm::LogicalResult evaluateSelectiveScan(SelectiveScanOp op, Operands operands,
                                           const ReferenceOptions &options,
                                           Results &results);
+llvm::LogicalResult evaluateSelectiveScanGrad(SelectiveScanGradOp op,
+                                              Operands operands,
+                                              const ReferenceOptions &options,
+                                              Results &results);
 llvm::LogicalResult evaluateSsd(SsdOp op, Operands operands,
                                 const ReferenceOptions &options,
                                 Results &results);

@@ -321,3 +321,116 @@ TEST(Scan, a_reset_inside_the_sequence_equals_two_sequences) {
   expectNear(whole[0], joined);
   expectNear(whole[1], second[1].real);
 }
+
+//===----------------------------------------------------------------------===//
+// Gradients
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// A selective scan with every operand, and its gradient.
+struct GradientCase {
+  std::vector<HostTensor> inputs; // u, delta, a, b, c, d, z, bias, state, ids
+  HostTensor dy, dfinal;
+  std::string scan, gradient;
+
+  explicit GradientCase(const std::string &attributes) {
+    const int64_t length = 6;
+    inputs = {noise(DType::F32, {2, length, 4}, 1),
+              noise(DType::F32, {2, length, 4}, 2),
+              noise(DType::F32, {4, 3}, 3),
+              noise(DType::F32, {2, length, 2, 3}, 4),
+              noise(DType::F32, {2, length, 3}, 5),
+              noise(DType::F32, {4}, 6),
+              noise(DType::F32, {2, length, 4}, 7),
+              noise(DType::F32, {4}, 8),
+              noise(DType::F32, {2, 4, 3}, 9),
+              i32({2, length}, {0, 0, 0, 5, 5, 5, 1, 1, 2, 2, 2, 2})};
+    dy = noise(DType::F32, {2, length, 4}, 10);
+    dfinal = noise(DType::F32, {2, 4, 3}, 11);
+    const std::string s = "tensor<2x6x4xf32>", a = "tensor<4x3xf32>",
+                      b = "tensor<2x6x2x3xf32>", c = "tensor<2x6x3xf32>",
+                      v = "tensor<4xf32>", h = "tensor<2x4x3xf32>",
+                      r = "tensor<2x6xi32>";
+    std::string args = "%u: " + s + ", %dt: " + s + ", %a: " + a + ", %b: " + b +
+                       ", %c: " + c + ", %d: " + v + ", %z: " + s +
+                       ", %bias: " + v + ", %h: " + h + ", %r: " + r;
+    std::string more = " d(%d : " + v + ") z(%z : " + s + ") delta_bias(%bias : " +
+                       v + ") initial_state(%h : " + h + ") reset_ids(%r : " + r +
+                       ")";
+    std::string types = s + ", " + s + ", " + a + ", " + b + ", " + c;
+    scan = "func.func @f(" + args + ") -> (" + s + ", " + h +
+           ") {\n%y, %f = heddle.selective_scan %u, %dt, %a, %b, %c" + more +
+           attributes + " : " + types + " -> " + s + ", " + h +
+           "\nreturn %y, %f : " + s + ", " + h + "\n}";
+    gradient = "func.func @f(" + args + ", %dy: " + s + ", %df: " + h + ") -> (" +
+               types + ", " + v + ", " + s + ", " + v + ", " + h +
+               ") {\n%g:9 = heddle.selective_scan_grad %u, %dt, %a, %b, %c, %dy" +
+               more + " dfinal_state(%df : " + h + ")" + attributes + " : " +
+               types + ", " + s + " -> (" + types + ", d " + v + ", z " + s +
+               ", delta_bias " + v + ", initial_state " + h +
+               ")\nreturn %g#0, %g#1, %g#2, %g#3, %g#4, %g#5, %g#6, %g#7, %g#8 : " +
+               types + ", " + v + ", " + s + ", " + v + ", " + h + "\n}";
+  }
+
+  /// sum(y * dy) + sum(final state * dfinal)
+  double loss(const std::vector<HostTensor> &at) const {
+    auto r = evaluateText(scan, at);
+    double sum = 0.0;
+    for (size_t i = 0; i < r[0].real.size(); ++i)
+      sum += r[0].real[i] * dy.as<float>()[i];
+    for (size_t i = 0; i < r[1].real.size(); ++i)
+      sum += r[1].real[i] * dfinal.as<float>()[i];
+    return sum;
+  }
+};
+} // namespace
+
+TEST(SelectiveScanGrad, equals_central_differences) {
+  for (const char *attributes : {" {delta_softplus}", " {reverse}"}) {
+    GradientCase c(attributes);
+    std::vector<HostTensor> all = c.inputs;
+    all.push_back(c.dy);
+    all.push_back(c.dfinal);
+    auto gradients = evaluateText(c.gradient, all);
+    ASSERT_EQ(gradients.size(), 9u);
+    for (size_t k = 0; k < 9; ++k) {
+      size_t count = gradients[k].real.size();
+      // A few elements of each operand; steps are powers of two, so that the
+      // inputs move exactly.
+      for (size_t i = 0; i < count; i += std::max<size_t>(1, count / 5)) {
+        std::vector<HostTensor> up = c.inputs, down = c.inputs;
+        float middle = c.inputs[k].as<float>()[i], step = 0x1p-12f;
+        up[k].as<float>()[i] = middle + step;
+        down[k].as<float>()[i] = middle - step;
+        double moved = static_cast<double>(up[k].as<float>()[i]) -
+                       down[k].as<float>()[i];
+        double difference = (c.loss(up) - c.loss(down)) / moved;
+        // The third derivative times step^2 remains.
+        EXPECT_NEAR(gradients[k].real[i], difference,
+                    1e-5 * std::fmax(1.0, std::fabs(difference)))
+            << "operand " << k << ", element " << i << attributes;
+      }
+    }
+  }
+}
+
+TEST(SelectiveScanGrad, softplus_has_slope_one_above_20) {
+  auto slope = [](double raw) {
+    return evaluateText(R"(
+      func.func @f(%u: tensor<1x1x1xf32>, %dt: tensor<1x1x1xf32>,
+          %a: tensor<1x1xf32>, %b: tensor<1x1x1xf32>) -> tensor<1x1x1xf32> {
+        %g:5 = heddle.selective_scan_grad %u, %dt, %a, %b, %b, %u {delta_softplus}
+          : tensor<1x1x1xf32>, tensor<1x1x1xf32>, tensor<1x1xf32>,
+            tensor<1x1x1xf32>, tensor<1x1x1xf32>, tensor<1x1x1xf32>
+          -> (tensor<1x1x1xf32>, tensor<1x1x1xf32>, tensor<1x1xf32>,
+              tensor<1x1x1xf32>, tensor<1x1x1xf32>)
+        return %g#1 : tensor<1x1x1xf32>
+      })",
+                        {f32({1, 1, 1}, {1}), f32({1, 1, 1}, {raw}),
+                         f32({1, 1}, {0}), f32({1, 1, 1}, {1})})[0]
+        .real[0];
+  };
+  EXPECT_EQ(slope(100), 1);
+  EXPECT_NEAR(slope(0), 0.5, 1e-15);
+  EXPECT_NEAR(slope(-100), 3.7200759760208361e-44, 1e-56);
+}

@@ -38,6 +38,7 @@ struct Buffer {
   mlir::Type storage;      // bf16 and f16 are kept as f32, i1 as i8
   llvm::SmallVector<int64_t, 2> shape; // of the tile
   Layout layout = Layout::Panels;
+  bool borrowed = false; // part of a stack: not to be written over
   bool isSplat() const { return !memory; }
 };
 
@@ -78,6 +79,12 @@ private:
   bool isLastUse(mlir::Value value, mlir::Operation *op);
   mlir::Value scalar(mlir::Value value) { return map.lookupOrDefault(value); }
 
+  // TileStack.cpp: tiles by number.
+  static bool isStack(mlir::Type type);
+  Buffer tileOfStack(const Buffer &stack, mlir::OpFoldResult at);
+  llvm::LogicalResult emitStackRead(mlir::tensor::ExtractSliceOp op);
+  llvm::LogicalResult emitStackWrite(mlir::tensor::InsertSliceOp op);
+
   // TileLoadStore.cpp: between buffers in memory and tiles.
   llvm::LogicalResult emitLoad(mlir::Value value);
   void emitPanelLoad(const PendingLoad &load, const Buffer &to);
@@ -87,7 +94,8 @@ private:
 
   // TileCompute.cpp: generics.
   bool isContraction(mlir::linalg::GenericOp op);
-  bool isRowwise(mlir::linalg::GenericOp op);
+  void addRows(mlir::linalg::GenericOp op, llvm::ArrayRef<mlir::Value> inputs,
+               mlir::Value panel, mlir::Value col);
   llvm::LogicalResult emitContraction(mlir::linalg::GenericOp op);
   llvm::LogicalResult
   emitGroup(llvm::ArrayRef<mlir::linalg::GenericOp> group);

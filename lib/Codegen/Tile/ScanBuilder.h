@@ -123,6 +123,10 @@ llvm::LogicalResult buildSelectiveScan(SelectiveScanOp op,
                                        const TileTarget &target,
                                        mlir::OpBuilder &b);
 
+llvm::LogicalResult buildSelectiveScanGrad(SelectiveScanGradOp op,
+                                           const TileTarget &target,
+                                           mlir::OpBuilder &b);
+
 } // namespace heddle
 
 #endif // HEDDLE_LIB_CODEGEN_TILE_SCANBUILDER_H

@@ -112,6 +112,8 @@ LogicalResult heddle::buildScanTile(func::FuncOp kernel,
       return buildLinearScan(scan, target, b);
     if (auto scan = dyn_cast<SelectiveScanOp>(op))
       return buildSelectiveScan(scan, target, b);
+    if (auto scan = dyn_cast<SelectiveScanGradOp>(op))
+      return buildSelectiveScanGrad(scan, target, b);
   }
   return kernel.emitError("expected a scan in a kernel of family scan");
 }

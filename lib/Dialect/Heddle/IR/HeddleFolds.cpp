@@ -183,6 +183,14 @@ void SelectiveScanOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
     return dropFinalState(op, rewriter);
   });
 }
+void SelectiveScanGradOp::getCanonicalizationPatterns(
+    RewritePatternSet &patterns, MLIRContext *context) {
+  patterns.add(+[](SelectiveScanGradOp op, PatternRewriter &rewriter) {
+    return returnIncomingStates(
+        op, op.getU(), {{op.getDinitialState(), op.getDfinalState()}},
+        rewriter);
+  });
+}
 void SsdOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
                                         MLIRContext *context) {
   patterns.add(+[](SsdOp op, PatternRewriter &rewriter) {

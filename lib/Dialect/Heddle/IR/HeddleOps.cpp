@@ -56,5 +56,44 @@ static void printLinearScanResults(OpAsmPrinter &p, Operation *, Type h,
     p << ", final_imag " << finalStateImag;
 }
 
+//===----------------------------------------------------------------------===//
+// Syntax of SelectiveScanGradOp: types of the optional gradients
+//===----------------------------------------------------------------------===//
+
+static ParseResult parseScanGradResults(OpAsmParser &parser, Type &d, Type &z,
+                                        Type &deltaBias, Type &initialState) {
+  std::pair<StringRef, Type *> optional[] = {{"d", &d},
+                                             {"z", &z},
+                                             {"delta_bias", &deltaBias},
+                                             {"initial_state", &initialState}};
+  ArrayRef<std::pair<StringRef, Type *>> left = optional;
+  while (succeeded(parser.parseOptionalComma())) {
+    SMLoc loc = parser.getCurrentLocation();
+    StringRef keyword;
+    if (parser.parseKeyword(&keyword))
+      return failure();
+    while (!left.empty() && left.front().first != keyword)
+      left = left.drop_front();
+    if (left.empty())
+      return parser.emitError(loc)
+             << "expected d, z, delta_bias and initial_state, each at most once "
+                "and in this order, got '"
+             << keyword << "'";
+    if (parser.parseType(*left.front().second))
+      return failure();
+    left = left.drop_front();
+  }
+  return success();
+}
+
+static void printScanGradResults(OpAsmPrinter &p, Operation *, Type d, Type z,
+                                 Type deltaBias, Type initialState) {
+  for (auto [keyword, type] :
+       {std::pair<StringRef, Type>{"d", d}, {"z", z},
+        {"delta_bias", deltaBias}, {"initial_state", initialState}})
+    if (type)
+      p << ", " << keyword << " " << type;
+}
+
 #define GET_OP_CLASSES
 #include "heddle/Dialect/Heddle/IR/HeddleOps.cpp.inc"

@@ -22,61 +22,125 @@ static bool cannotDivide(int64_t groups, int64_t size) {
 // SelectiveScanOp
 //===----------------------------------------------------------------------===//
 
-LogicalResult SelectiveScanOp::verify() {
+/// The operands that the scan and its gradient share.
+template <typename OpTy> static LogicalResult verifySelectiveScan(OpTy op) {
   /*selective_scan_c1*/
-  if (failed(verifyTensor(*this, "u", getU(), {{"B"}, {"L"}, {"D"}},
+  if (failed(verifyTensor(op, "u", op.getU(), {{"B"}, {"L"}, {"D"}},
                           Elements::Float)))
     return failure();
-  Axis batch{"B", sizeOf(getU(), 0)}, length{"L", sizeOf(getU(), 1)};
-  Axis channels{"D", sizeOf(getU(), 2)};
-  Type element = getU().getType().getElementType();
+  Axis batch{"B", sizeOf(op.getU(), 0)}, length{"L", sizeOf(op.getU(), 1)};
+  Axis channels{"D", sizeOf(op.getU(), 2)};
+  Type element = op.getU().getType().getElementType();
   /*selective_scan_c2*/
-  if (failed(verifyTensor(*this, "delta", getDelta(), {batch, length, channels},
+  if (failed(verifyTensor(op, "delta", op.getDelta(), {batch, length, channels},
                           Elements::Float)))
     return failure();
   /*selective_scan_c3*/
   if (failed(
-          verifyTensor(*this, "a", getA(), {channels, {"N"}}, Elements::F32)))
+          verifyTensor(op, "a", op.getA(), {channels, {"N"}}, Elements::F32)))
     return failure();
-  Axis state{"N", sizeOf(getA(), 1)};
+  Axis state{"N", sizeOf(op.getA(), 1)};
   for (auto [name, value] :
-       {std::pair<StringRef, Value>{"b", getB()}, {"c", getC()}}) {
+       {std::pair<StringRef, Value>{"b", op.getB()}, {"c", op.getC()}}) {
     bool grouped = cast<RankedTensorType>(value.getType()).getRank() == 4;
     SmallVector<Axis> axes = {batch, length};
     if (grouped)
       axes.push_back({"G"});
     axes.push_back(state);
     /*selective_scan_c4*/
-    if (failed(verifyTensor(*this, name, value, axes, Elements::Float)))
+    if (failed(verifyTensor(op, name, value, axes, Elements::Float)))
       return failure();
     /*selective_scan_c5*/
     if (grouped && cannotDivide(sizeOf(value, 2), channels.size))
-      return emitOpError() << "expected D divisible by the groups of " << name
+      return op.emitOpError() << "expected D divisible by the groups of " << name
                            << ", got " << channels.size << " and "
                            << sizeOf(value, 2);
   }
   /*selective_scan_c6*/
-  if (failed(verifyTensor(*this, "d", getD(), {channels}, Elements::Float)) ||
-      failed(verifyTensor(*this, "delta_bias", getDeltaBias(), {channels},
+  if (failed(verifyTensor(op, "d", op.getD(), {channels}, Elements::Float)) ||
+      failed(verifyTensor(op, "delta_bias", op.getDeltaBias(), {channels},
                           Elements::Float)))
     return failure();
   /*selective_scan_c7*/
   if (failed(
-          verifyTensor(*this, "z", getZ(), {batch, length, channels}, element)))
+          verifyTensor(op, "z", op.getZ(), {batch, length, channels}, element)))
     return failure();
   /*selective_scan_c8*/
-  if (failed(verifyTensor(*this, "initial_state", getInitialState(),
-                          {batch, channels, state}, Elements::F32)) ||
-      failed(verifyTensor(*this, "final_state", getFinalState(),
+  if (failed(verifyTensor(op, "initial_state", op.getInitialState(),
                           {batch, channels, state}, Elements::F32)))
     return failure();
   /*selective_scan_c9*/
-  if (failed(verifyTensor(*this, "reset_ids", getResetIds(), {batch, length},
-                          Elements::I32)))
+  return verifyTensor(op, "reset_ids", op.getResetIds(), {batch, length},
+                      Elements::I32);
+}
+
+LogicalResult SelectiveScanOp::verify() {
+  if (failed(verifySelectiveScan(*this)))
+    return failure();
+  Axis batch{"B", sizeOf(getU(), 0)}, length{"L", sizeOf(getU(), 1)};
+  Axis channels{"D", sizeOf(getU(), 2)}, state{"N", sizeOf(getA(), 1)};
+  /*selective_scan_c8*/
+  if (failed(verifyTensor(*this, "final_state", getFinalState(),
+                          {batch, channels, state}, Elements::F32)))
     return failure();
   /*selective_scan_c10*/
-  return verifyTensor(*this, "y", getY(), {batch, length, channels}, element);
+  return verifyTensor(*this, "y", getY(), {batch, length, channels},
+                      getU().getType().getElementType());
 }
+
+LogicalResult SelectiveScanGradOp::verify() {
+  /*selective_scan_grad_c1*/
+  if (failed(verifySelectiveScan(*this)) ||
+      failed(verifyType(*this, "dy", getDy().getType(), getU().getType())))
+    return failure();
+  Axis batch{"B", sizeOf(getU(), 0)}, channels{"D", sizeOf(getU(), 2)};
+  Axis state{"N", sizeOf(getA(), 1)};
+  /*selective_scan_grad_c2*/
+  if (failed(verifyTensor(*this, "dfinal_state", getDfinalState(),
+                          {batch, channels, state}, Elements::F32)))
+    return failure();
+  struct Gradient {
+    StringRef name;
+    Value of, gradient;
+    std::optional<int64_t> parts; // leading axis, where the sum is left open
+  };
+  std::optional<int64_t> open = getPartialSums();
+  /*selective_scan_grad_c5*/
+  if (open && *open <= 0)
+    return emitOpError() << "expected positive partial_sums, got " << *open;
+  std::optional<int64_t> none, batches;
+  if (open)
+    batches = batch.size;
+  for (const Gradient &g :
+       {Gradient{"du", getU(), getDu(), none},
+        Gradient{"ddelta", getDelta(), getDdelta(), none},
+        Gradient{"da", getA(), getDa(), batches},
+        Gradient{"db", getB(), getDb(), open},
+        Gradient{"dc", getC(), getDc(), open},
+        Gradient{"dd", getD(), getDd(), batches},
+        Gradient{"dz", getZ(), getDz(), none},
+        Gradient{"ddelta_bias", getDeltaBias(), getDdeltaBias(), batches},
+        Gradient{"dinitial_state", getInitialState(), getDinitialState(), none}}) {
+    /*selective_scan_grad_c3*/
+    if (!g.of != !g.gradient)
+      return emitOpError() << "expected " << g.name << " exactly with "
+                           << g.name.drop_front() << ", got only "
+                           << (g.of ? g.name.drop_front() : g.name);
+    if (!g.of)
+      continue;
+    auto type = cast<RankedTensorType>(g.of.getType());
+    if (g.parts) {
+      SmallVector<int64_t> shape(type.getShape());
+      shape.insert(shape.begin(), *g.parts);
+      type = RankedTensorType::get(shape, Float32Type::get(getContext()));
+    }
+    /*selective_scan_grad_c4*/
+    if (failed(verifyType(*this, g.name, g.gradient.getType(), type)))
+      return failure();
+  }
+  return success();
+}
+
 
 //===----------------------------------------------------------------------===//
 // SsdOp

@@ -51,7 +51,7 @@ static std::string opProblem(Operation *op, StringRef target) {
           "ops";
     return text;
   }
-  bool onCpuOnly = isa<SelectiveScanOp, LinearScanOp>(op);
+  bool onCpuOnly = isa<SelectiveScanOp, SelectiveScanGradOp, LinearScanOp>(op);
   if ((!target.empty() && isa<SsdOp, ValueAndGradOp, GatherOp, ScatterAddOp,
                               RandomBitsOp>(op)) ||
       (target == "gpu" && onCpuOnly)) {
