@@ -38,9 +38,11 @@ using namespace heddle;
 //===----------------------------------------------------------------------===//
 
 static constexpr std::pair<Stage, llvm::StringLiteral> kStages[] = {
-    {Stage::Model, "model"}, {Stage::Fuse, "fuse"}, {Stage::Plan, "plan"},
-    {Stage::Tile, "tile"},   {Stage::Cpu, "cpu"},   {Stage::Llvm, "llvm"},
-    {Stage::Gpu, "gpu"},     {Stage::Nvvm, "nvvm"}, {Stage::Object, "object"},
+    {Stage::Model, "model"}, {Stage::Differentiate, "differentiate"},
+    {Stage::Fuse, "fuse"},   {Stage::Plan, "plan"},
+    {Stage::Tile, "tile"},   {Stage::Cpu, "cpu"},
+    {Stage::Llvm, "llvm"},   {Stage::Gpu, "gpu"},
+    {Stage::Nvvm, "nvvm"},   {Stage::Object, "object"},
 };
 
 /// Whether a stage belongs to the other kind of target.
@@ -117,11 +119,18 @@ static TileTarget tileTarget(const GpuTarget &gpu) {
   return target;
 }
 
-/// Contract M: checked, remat and layer structure gone, simplified.
+/// Contract M: checked and simplified.
 static void addModelStage(OpPassManager &pm, StringRef target) {
   VerifyModelPassOptions options;
   options.target = target.str();
   pm.addPass(createVerifyModelPass(options));
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+}
+
+/// Gradients written out, then remat and layer structure gone.
+static void addDifferentiateStage(OpPassManager &pm) {
+  pm.addPass(createDifferentiatePass());
   pm.addNestedPass<func::FuncOp>(createInlineRegionsPass());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
@@ -215,26 +224,40 @@ void heddle::addNvvmPasses(OpPassManager &kernel) {
 // Driver
 //===----------------------------------------------------------------------===//
 
-/// Leaves only the chosen entry (and nothing else that is public).
+/// Marks the losses that gradients in `f` are taken of.
+static void findLosses(func::FuncOp f, DenseSet<Operation *> &losses) {
+  f.walk([&](ValueAndGradOp op) {
+    auto loss = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
+        op, op.getCalleeAttr());
+    if (loss && losses.insert(loss).second)
+      findLosses(loss, losses);
+  });
+}
+
+/// Leaves only the chosen entry and, private, the losses that it differentiates.
 static LogicalResult selectEntry(ModuleOp module, StringRef entry) {
   if (entry.empty())
     return success();
-  SmallVector<func::FuncOp> others;
   std::string names;
-  bool found = false;
+  func::FuncOp found;
   for (auto f : module.getOps<func::FuncOp>()) {
     names += (names.empty() ? "" : ", ") + f.getName().str();
     if (f.getName() == entry)
-      found = true;
-    else
-      others.push_back(f);
+      found = f;
   }
   if (!found)
     return module.emitError("expected a function named '")
            << entry << "', found " << (names.empty() ? "none" : names)
            << "; pass one of these as --entry";
-  for (func::FuncOp f : others)
-    f.erase();
+  DenseSet<Operation *> losses;
+  findLosses(found, losses);
+  SmallVector<func::FuncOp> functions(module.getOps<func::FuncOp>());
+  for (func::FuncOp f : functions) {
+    if (losses.contains(f))
+      f.setPrivate();
+    else if (f != found)
+      f.erase();
+  }
   return success();
 }
 
@@ -314,6 +337,8 @@ Driver::runPasses(ModuleOp on, llvm::function_ref<void(OpPassManager &)> add) {
 LogicalResult Driver::front() {
   return runPasses(module, [&](OpPassManager &pm) {
     addModelStage(pm, gpus.empty() ? "cpu" : "gpu");
+    if (upTo(Stage::Differentiate))
+      addDifferentiateStage(pm);
     if (upTo(Stage::Fuse))
       addFuseStage(pm, tiles);
     if (upTo(Stage::Plan))
@@ -467,6 +492,9 @@ static void registerStages() {
       [](OpPassManager &pm, const StageOptions &options) {
         addModelStage(pm, options.target == "cpu" ? "cpu" : "gpu");
       });
+  PassPipelineRegistration<>(
+      "heddle-stage-differentiate", "gradients and layers written out",
+      [](OpPassManager &pm) { addDifferentiateStage(pm); });
   PassPipelineRegistration<StageOptions>(
       "heddle-stage-fuse", "graph ops to launches of kernels",
       [](OpPassManager &pm, const StageOptions &options) {

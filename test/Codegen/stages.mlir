@@ -1,6 +1,6 @@
-// RUN: heddle-opt %s -heddle-stage-model | heddle-opt -heddle-stage-fuse | heddle-opt -heddle-stage-plan \
+// RUN: heddle-opt %s -heddle-stage-model | heddle-opt -heddle-stage-differentiate | heddle-opt -heddle-stage-fuse | heddle-opt -heddle-stage-plan \
 // RUN:   | heddle-opt -heddle-stage-tile | heddle-opt -heddle-stage-cpu | heddle-opt -heddle-stage-llvm | FileCheck %s
-// RUN: heddle-opt %s -heddle-stage-model=target=sm_80 | heddle-opt -heddle-stage-fuse=target=sm_80 | heddle-opt -heddle-stage-plan \
+// RUN: heddle-opt %s -heddle-stage-model=target=sm_80 | heddle-opt -heddle-stage-differentiate | heddle-opt -heddle-stage-fuse=target=sm_80 | heddle-opt -heddle-stage-plan \
 // RUN:   | heddle-opt -heddle-stage-tile=target=sm_80 | heddle-opt -heddle-stage-gpu | heddle-opt -heddle-stage-nvvm | FileCheck %s --check-prefix=GPU
 
 // Each stage reads what the one before it prints.

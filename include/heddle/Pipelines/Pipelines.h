@@ -16,12 +16,24 @@ namespace heddle {
 
 /// The named stages, in order. `--compile-to` stops after one. Between Tile and
 /// Object a CPU has Cpu and Llvm, a GPU has Gpu and Nvvm.
-enum class Stage { Model, Fuse, Plan, Tile, Cpu, Llvm, Gpu, Nvvm, Object };
+enum class Stage {
+  Model,
+  Differentiate,
+  Fuse,
+  Plan,
+  Tile,
+  Cpu,
+  Llvm,
+  Gpu,
+  Nvvm,
+  Object
+};
 
-/// "model", "fuse", "plan", "tile", "cpu", "llvm", "gpu", "nvvm", "object".
+/// "model", "differentiate", "fuse", "plan", "tile", "cpu", "llvm", "gpu", "nvvm", "object".
 llvm::StringRef stageName(Stage stage);
 std::optional<Stage> parseStage(llvm::StringRef name);
-/// "model, fuse, plan, tile, cpu, llvm or object", or those of GPUs.
+/// "model, differentiate, fuse, plan, tile, cpu, llvm or object", or those of
+/// GPUs.
 std::string stageNames(bool gpu);
 
 /// Options of one compilation.

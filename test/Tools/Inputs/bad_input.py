@@ -153,7 +153,7 @@ check_model("unsupported element type", elementwise("4x4", "f80"), "f80")
 
 # Options of heddle-compile.
 check_model("unknown entry", good, "nosuch.*f|f.*nosuch", "--entry=nosuch")
-check_model("unknown stage", good, "model, fuse, plan", "--compile-to=link")
+check_model("unknown stage", good, "model, differentiate, fuse, plan", "--compile-to=link")
 check_model("unknown emit", good, "bundle, mlir, llvm, asm, ptx or cubin", "--emit=exe")
 check_model("unknown cpu", good, "x86-64-v3 or x86-64-v4", "--cpu=z80")
 check_model("unknown target", good, "--target to be cpu", "--target=tpu")

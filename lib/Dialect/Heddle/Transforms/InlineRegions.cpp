@@ -28,7 +28,7 @@ static SmallVector<Value> cloneBody(OpBuilder &b, Block &body,
   return results;
 }
 
-static void inlineCheckpoint(CheckpointOp op) {
+void heddle::inlineCheckpoint(CheckpointOp op) {
   OpBuilder b(op);
   op.replaceAllUsesWith(cloneBody(b, op.getBody().front(), op.getInputs()));
   op.erase();

@@ -52,8 +52,8 @@ static std::string opProblem(Operation *op, StringRef target) {
     return text;
   }
   bool onCpuOnly = isa<SelectiveScanOp, SelectiveScanGradOp, LinearScanOp>(op);
-  if ((!target.empty() && isa<SsdOp, ValueAndGradOp, GatherOp, ScatterAddOp,
-                              RandomBitsOp>(op)) ||
+  if ((!target.empty() &&
+       isa<SsdOp, GatherOp, ScatterAddOp, RandomBitsOp>(op)) ||
       (target == "gpu" && onCpuOnly)) {
     os << "'" << op->getName()
        << "' has no " << target << " kernel yet; run it with --device=reference";

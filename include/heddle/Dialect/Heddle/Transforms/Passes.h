@@ -19,6 +19,12 @@ namespace heddle {
 llvm::LogicalResult decomposeAttention(mlir::RewriterBase &rewriter,
                                        AttentionOp op);
 
+/// Replaces a checkpoint by its body.
+void inlineCheckpoint(CheckpointOp op);
+
+/// Runs heddle-differentiate on `module`, for users without a pass manager.
+llvm::LogicalResult differentiate(mlir::ModuleOp module);
+
 /// Registers every pass of this header with MLIR's global registry:
 /// registerHeddlePasses().
 #define GEN_PASS_REGISTRATION

@@ -38,6 +38,7 @@ def InlineRegionsPass : Pass<"heddle-inline-regions", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::tensor::TensorDialect"];
 }
 
+<<<<<<< HEAD
 def SplitScansPass : Pass<"heddle-split-scans", "::mlir::func::FuncOp"> {
   let summary = "leaves the sums of scan gradients over blocks to other kernels";
   let description = [{
@@ -54,6 +55,27 @@ def SplitScansPass : Pass<"heddle-split-scans", "::mlir::func::FuncOp"> {
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
     "::mlir::tensor::TensorDialect"
+=======
+def DifferentiatePass : Pass<"heddle-differentiate", "::mlir::ModuleOp"> {
+  let summary = "expands heddle.value_and_grad by reverse mode";
+  let description = [{
+    Every `heddle.value_and_grad` is replaced by the loss and its gradients: the
+    callee is inlined, and one sweep walks back from its value by the rules of
+    `DifferentiableOpInterface` (docs/differentiation.md). Only ops that lie
+    between a wanted argument and the value are differentiated, and only values
+    that a rule reads are kept. A value with several users sums their
+    contributions in f32. An argument that the value does not depend on has the
+    gradient zero.
+
+    Checkpoints are inlined. Losses may contain `heddle.value_and_grad`; private
+    losses that nothing refers to any more are removed. An op without a rule is
+    an error at the op, with the ops between it and the value as notes.
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect",
+    "::mlir::func::FuncDialect", "::heddle::HeddleDialect"
+>>>>>>> main
   ];
 }
 

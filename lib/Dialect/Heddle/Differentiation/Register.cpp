@@ -1,0 +1,9 @@
+//===- Register.cpp - all gradient rules ----------------------------------===//
+
+#include "Rules.h"
+#include "heddle/Dialect/Heddle/Differentiation/Differentiation.h"
+
+void heddle::registerDifferentiation(mlir::DialectRegistry &registry) {
+  registerElementwiseRules(registry);
+  registerSelectiveScanRule(registry);
+}

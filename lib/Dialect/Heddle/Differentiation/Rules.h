@@ -1,0 +1,15 @@
+//===- Rules.h - registration of the gradient rules, by file ----*- C++ -*-===//
+
+#ifndef HEDDLE_LIB_DIALECT_HEDDLE_DIFFERENTIATION_RULES_H
+#define HEDDLE_LIB_DIALECT_HEDDLE_DIFFERENTIATION_RULES_H
+
+#include "mlir/IR/DialectRegistry.h"
+
+namespace heddle {
+
+void registerElementwiseRules(mlir::DialectRegistry &registry);
+void registerSelectiveScanRule(mlir::DialectRegistry &registry);
+
+} // namespace heddle
+
+#endif // HEDDLE_LIB_DIALECT_HEDDLE_DIFFERENTIATION_RULES_H

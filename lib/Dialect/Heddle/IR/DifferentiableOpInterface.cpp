@@ -1,0 +1,5 @@
+//===- DifferentiableOpInterface.cpp - reverse-mode rules of ops ----------===//
+
+#include "heddle/Dialect/Heddle/IR/DifferentiableOpInterface.h"
+
+#include "heddle/Dialect/Heddle/IR/DifferentiableOpInterface.cpp.inc"

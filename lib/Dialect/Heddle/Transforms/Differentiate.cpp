@@ -1,0 +1,185 @@
+//===- Differentiate.cpp - expands heddle.value_and_grad ------------------===//
+
+#include "heddle/Dialect/Heddle/Differentiation/Differentiation.h"
+#include "heddle/Dialect/Heddle/IR/DifferentiableOpInterface.h"
+#include "heddle/Dialect/Heddle/Transforms/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Linalg/Transforms/Transforms.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/RegionUtils.h"
+#include "llvm/ADT/MapVector.h"
+
+namespace heddle {
+#define GEN_PASS_DEF_DIFFERENTIATEPASS
+#include "heddle/Dialect/Heddle/Transforms/Passes.h.inc"
+} // namespace heddle
+
+using namespace mlir;
+using namespace heddle;
+
+namespace {
+/// Expands the value_and_grad ops of one module, innermost callees first: a loss
+/// that contains gradients is differentiated through their expansion.
+class Expander {
+public:
+  explicit Expander(ModuleOp module) : symbols(module) {}
+
+  LogicalResult expand(func::FuncOp function);
+  /// Removes private loss functions that nothing refers to any more.
+  void removeCallees(ModuleOp module);
+
+private:
+  using Key = std::pair<Operation *, Attribute>; // callee, wrt
+
+  LogicalResult expand(ValueAndGradOp op);
+  LogicalResult prepare(func::FuncOp function);
+  FailureOr<func::FuncOp> gradientOf(func::FuncOp callee, ValueAndGradOp op);
+
+  SymbolTable symbols;
+  DenseSet<Operation *> running, done;
+  llvm::SetVector<Operation *> callees;
+  DenseMap<Key, OwningOpRef<func::FuncOp>> gradients;
+};
+} // namespace
+
+/// Brings a loss into the form that rules exist for: no checkpoints, named
+/// structured ops in their general form, attention without a rule written out.
+LogicalResult Expander::prepare(func::FuncOp function) {
+  IRRewriter rewriter(function.getContext());
+  SmallVector<CheckpointOp> checkpoints;
+  // Innermost first: a body is inlined with what it holds already inlined.
+  function.walk([&](CheckpointOp op) { checkpoints.push_back(op); });
+  for (CheckpointOp op : checkpoints)
+    inlineCheckpoint(op);
+  SmallVector<Operation *> ops;
+  function.walk([&](Operation *op) {
+    if (!isa<DifferentiableOpInterface>(op))
+      ops.push_back(op);
+  });
+  for (Operation *op : ops) {
+    rewriter.setInsertionPoint(op);
+    if (auto attention = dyn_cast<AttentionOp>(op)) {
+      if (failed(decomposeAttention(rewriter, attention)))
+        return failure();
+    } else if (auto named = dyn_cast<linalg::LinalgOp>(op);
+               named && !isa<linalg::FillOp>(op)) {
+      // What cannot be generalised has no rule, which the sweep reports.
+      (void)linalg::generalizeNamedOp(rewriter, named);
+    }
+  }
+  return success();
+}
+
+/// A function from the arguments of `callee` to its value and gradients. It is
+/// not part of the module.
+FailureOr<func::FuncOp> Expander::gradientOf(func::FuncOp callee,
+                                             ValueAndGradOp op) {
+  OwningOpRef<func::FuncOp> &entry = gradients[{callee, op.getWrtAttr()}];
+  if (entry)
+    return *entry;
+  entry = cast<func::FuncOp>(callee->clone());
+  func::FuncOp function = *entry;
+  if (failed(prepare(function)))
+    return failure();
+  Block &block = function.getBody().front();
+  Operation *terminator = block.getTerminator();
+  OpBuilder b(terminator);
+  Value value = terminator->getOperand(0);
+  SmallVector<Value> inputs, found;
+  for (int64_t i : op.getWrt())
+    inputs.push_back(function.getArgument(i));
+  Value one = constantLike(b, value.getLoc(), value.getType(), 1.0);
+  if (failed(differentiateBlock(b, block, inputs, value, one, found)))
+    return failure();
+  SmallVector<Value> results{value};
+  for (auto [input, gradient] : llvm::zip(inputs, found))
+    results.push_back(gradient ? gradient
+                               : zeros(b, input.getLoc(), input.getType()));
+  terminator->setOperands(results);
+  function.setFunctionType(b.getFunctionType(function.getArgumentTypes(),
+                                             ValueRange(results).getTypes()));
+  IRRewriter rewriter(b);
+  (void)runRegionDCE(rewriter, function->getRegions());
+  return function;
+}
+
+LogicalResult Expander::expand(ValueAndGradOp op) {
+  auto callee = symbols.lookup<func::FuncOp>(op.getCallee());
+  if (!callee || callee.isExternal() || !callee.getBody().hasOneBlock())
+    return op.emitOpError("expected ")
+           << op.getCalleeAttr()
+           << " to be a func.func of one block, to differentiate it";
+  if (running.contains(callee))
+    return op.emitOpError("expected a loss that does not differentiate itself, "
+                          "got ")
+           << op.getCalleeAttr();
+  if (failed(expand(callee)))
+    return failure();
+  callees.insert(callee);
+  FailureOr<func::FuncOp> function = gradientOf(callee, op);
+  if (failed(function))
+    return failure();
+  OpBuilder b(op);
+  IRMapping mapping;
+  mapping.map(function->getArguments(), op.getInputs());
+  Block &block = function->getBody().front();
+  for (Operation &inner : block.without_terminator())
+    b.clone(inner, mapping);
+  SmallVector<Value> results;
+  for (Value v : block.getTerminator()->getOperands())
+    results.push_back(mapping.lookupOrDefault(v));
+  op->replaceAllUsesWith(results);
+  op->erase();
+  return success();
+}
+
+LogicalResult Expander::expand(func::FuncOp function) {
+  if (!done.insert(function).second)
+    return success();
+  SmallVector<ValueAndGradOp> ops;
+  function.walk([&](ValueAndGradOp op) { ops.push_back(op); });
+  running.insert(function);
+  for (ValueAndGradOp op : ops)
+    if (failed(expand(op)))
+      return failure();
+  running.erase(function);
+  return success();
+}
+
+void Expander::removeCallees(ModuleOp module) {
+  for (Operation *callee : llvm::reverse(callees))
+    if (SymbolTable::getSymbolVisibility(callee) ==
+            SymbolTable::Visibility::Private &&
+        SymbolTable::symbolKnownUseEmpty(callee, module))
+      symbols.erase(callee);
+}
+
+namespace {
+struct DifferentiatePass
+    : heddle::impl::DifferentiatePassBase<DifferentiatePass> {
+  void getDependentDialects(DialectRegistry &registry) const override {
+    DifferentiatePassBase::getDependentDialects(registry);
+    registerDifferentiation(registry);
+  }
+
+  void runOnOperation() override {
+    Expander expander(getOperation());
+    SmallVector<func::FuncOp> functions(getOperation().getOps<func::FuncOp>());
+    for (func::FuncOp f : functions)
+      if (failed(expander.expand(f)))
+        return signalPassFailure();
+    expander.removeCallees(getOperation());
+  }
+};
+} // namespace
+
+LogicalResult heddle::differentiate(ModuleOp module) {
+  PassManager pm(module.getContext());
+  pm.addPass(createDifferentiatePass());
+  return pm.run(module);
+}
