@@ -45,6 +45,10 @@ llvm::LogicalResult evaluateSelectiveScanGrad(SelectiveScanGradOp op,
                                               Operands operands,
                                               const ReferenceOptions &options,
                                               Results &results);
+llvm::LogicalResult evaluateLinearScanGrad(LinearScanGradOp op,
+                                           Operands operands,
+                                           const ReferenceOptions &options,
+                                           Results &results);
 llvm::LogicalResult evaluateSsd(SsdOp op, Operands operands,
                                 const ReferenceOptions &options,
                                 Results &results);

@@ -3,6 +3,8 @@
 #include "Parallel.h"
 #include "ScanOrder.h"
 
+#include <complex>
+
 using namespace mlir;
 
 namespace heddle::reference {
@@ -49,9 +51,8 @@ void SelectiveScanGrad::runChannel(int64_t entry, int64_t d) {
     double *after = &h[(step + 1) * states];
     bool resets = order.resets(entry, step);
     for (int64_t n = 0; n < states; ++n) {
-      double kept = resets ? 0.0
-                           : std::exp(dt * a->realAt(d * states + n)) *
-                                 before[n];
+      double kept =
+          resets ? 0.0 : std::exp(dt * a->realAt(d * states + n)) * before[n];
       after[n] = kept + dt * u->realAt(at) *
                             b->realAt(rowsOfB.at(*this, entry, t, d) + n);
     }
@@ -176,6 +177,85 @@ LogicalResult evaluateSelectiveScanGrad(SelectiveScanGradOp op,
     outputs[7] = sumOverBatch(g.dbias);
   if (g.initial)
     outputs[8] = g.dinitial;
+  finishScan(op, options, outputs, results);
+  return success();
+}
+
+LogicalResult evaluateLinearScanGrad(LinearScanGradOp op, Operands operands,
+                                     const ReferenceOptions &options,
+                                     Results &results) {
+  if (op.getPartialSums())
+    return op.emitError("expected a gradient with all its sums, got partial "
+                        "ones, which only the compiler makes");
+  OperandReader reader(operands);
+  const TensorValue *a = reader.take(op.getA()), *h = reader.take(op.getH()),
+                    *dh = reader.take(op.getDh()),
+                    *aImag = reader.take(op.getAImag()),
+                    *hImag = reader.take(op.getHImag()),
+                    *dhImag = reader.take(op.getDhImag()),
+                    *initial = reader.take(op.getInitialState()),
+                    *initialImag = reader.take(op.getInitialStateImag()),
+                    *dfinal = reader.take(op.getDfinalState()),
+                    *dfinalImag = reader.take(op.getDfinalStateImag()),
+                    *resetIds = reader.take(op.getResetIds());
+  int64_t batch = h->shape[0], length = h->shape[1], channels = h->shape[2];
+  bool constant = op.hasConstantDecay(), complex = op.isComplex();
+  auto zeros = [](ArrayRef<int64_t> shape) {
+    return TensorValue::splatReal(shape, 0.0).dense();
+  };
+  Shape ofA = constant ? Shape{batch, channels} : h->shape;
+  TensorValue da = zeros(ofA), daImag = zeros(ofA), db = zeros(h->shape),
+              dbImag = zeros(h->shape), dinitial = zeros({batch, channels}),
+              dinitialImag = zeros({batch, channels});
+  ScanOrder order(length, op.getReverse(), resetIds);
+  auto read = [](const TensorValue *t, int64_t i) {
+    return std::complex<double>(t ? t->realAt(i) : 0.0, 0.0);
+  };
+  const std::complex<double> i(0.0, 1.0);
+  parallelFor(
+      workerCount(options.threads), batch * channels, 16,
+      [&](int64_t begin, int64_t end) {
+        for (int64_t task = begin; task < end; ++task) {
+          int64_t entry = task / channels, d = task % channels;
+          auto at = [&](int64_t step) {
+            return (entry * length + order.position(step)) * channels + d;
+          };
+          std::complex<double> g =
+              read(dfinal, task) + i * read(dfinalImag, task);
+          for (int64_t step = length - 1; step >= 0; --step) {
+            int64_t here = at(step), ofDecay = constant ? d : here;
+            g += read(dh, here) + i * read(dhImag, here);
+            db.real[here] = g.real();
+            dbImag.real[here] = g.imag();
+            if (order.resets(entry, step)) {
+              g = 0.0;
+              continue;
+            }
+            std::complex<double> before =
+                step > 0 ? read(h, at(step - 1)) + i * read(hImag, at(step - 1))
+                         : read(initial, task) + i * read(initialImag, task);
+            std::complex<double> decay =
+                read(a, ofDecay) + i * read(aImag, ofDecay);
+            std::complex<double> change = g * std::conj(before);
+            da.real[constant ? task : here] += change.real();
+            daImag.real[constant ? task : here] += change.imag();
+            g *= std::conj(decay);
+          }
+          dinitial.real[task] = g.real();
+          dinitialImag.real[task] = g.imag();
+        }
+      });
+  TensorValue outputs[6];
+  outputs[0] = constant ? sumOverBatch(da) : da;
+  outputs[1] = db;
+  if (complex) {
+    outputs[2] = constant ? sumOverBatch(daImag) : daImag;
+    outputs[3] = dbImag;
+  }
+  if (initial)
+    outputs[4] = dinitial;
+  if (initialImag)
+    outputs[5] = dinitialImag;
   finishScan(op, options, outputs, results);
   return success();
 }

@@ -434,3 +434,73 @@ TEST(SelectiveScanGrad, softplus_has_slope_one_above_20) {
   EXPECT_NEAR(slope(0), 0.5, 1e-15);
   EXPECT_NEAR(slope(-100), 3.7200759760208361e-44, 1e-56);
 }
+
+TEST(LinearScanGrad, equals_central_differences_of_complex_scans) {
+  const std::string a = "tensor<3xf32>", s = "tensor<2x5x3xf32>",
+                    v = "tensor<2x3xf32>", r = "tensor<2x5xi32>";
+  for (std::string attributes : {"", " {reverse}"}) {
+    std::string scan =
+        "func.func @f(%a: " + a + ", %ai: " + a + ", %b: " + s + ", %bi: " + s +
+        ", %i: " + v + ", %ii: " + v + ", %r: " + r + ") -> (" + s + ", " + s +
+        ", " + v + ", " + v + ") {\n%h, %hi, %f, %fi = heddle.linear_scan %a, %b" +
+        " imag(%ai, %bi : " + a + ", " + s + ") initial_state(%i : " + v +
+        ") initial_state_imag(%ii : " + v + ") reset_ids(%r : " + r + ")" +
+        attributes + " : " + a + ", " + s + " -> (" + s + ", imag " + s +
+        ", final " + v + ", final_imag " + v + ")\nreturn %h, %hi, %f, %fi : " +
+        s + ", " + s + ", " + v + ", " + v + "\n}";
+    std::string gradient =
+        "func.func @f(%a: " + a + ", %ai: " + a + ", %h: " + s + ", %hi: " + s +
+        ", %i: " + v + ", %ii: " + v + ", %r: " + r + ", %d: " + s + ", %di: " +
+        s + ", %f: " + v + ", %fi: " + v + ") -> (" + a + ", " + a + ", " + s +
+        ", " + s + ", " + v + ", " + v +
+        ") {\n%g:6 = heddle.linear_scan_grad %a, %h, %d imag(%ai, %hi, %di : " +
+        a + ", " + s + ", " + s + ") initial_state(%i : " + v +
+        ") initial_state_imag(%ii : " + v + ") dfinal_state(%f : " + v +
+        ") dfinal_state_imag(%fi : " + v + ") reset_ids(%r : " + r + ")" +
+        attributes + " : " + a + ", " + s + ", " + s + " -> (" + a + ", " + s +
+        ", a_imag " + a + ", b_imag " + s + ", initial_state " + v +
+        ", initial_state_imag " + v +
+        ")\nreturn %g#0, %g#2, %g#1, %g#3, %g#4, %g#5 : " + a + ", " + a + ", " +
+        s + ", " + s + ", " + v + ", " + v + "\n}";
+    std::vector<HostTensor> inputs = {
+        noise(DType::F32, {3}, 1),       noise(DType::F32, {3}, 2),
+        noise(DType::F32, {2, 5, 3}, 3), noise(DType::F32, {2, 5, 3}, 4),
+        noise(DType::F32, {2, 3}, 5),    noise(DType::F32, {2, 3}, 6),
+        i32({2, 5}, {0, 0, 0, 4, 4, 1, 1, 1, 1, 1})};
+    std::vector<HostTensor> cotangents = {
+        noise(DType::F32, {2, 5, 3}, 7), noise(DType::F32, {2, 5, 3}, 8),
+        noise(DType::F32, {2, 3}, 9), noise(DType::F32, {2, 3}, 10)};
+    auto loss = [&](const std::vector<HostTensor> &at) {
+      auto results = evaluateText(scan, at);
+      double sum = 0.0;
+      for (size_t k = 0; k < 4; ++k)
+        for (size_t i = 0; i < results[k].real.size(); ++i)
+          sum += results[k].real[i] * cotangents[k].as<float>()[i];
+      return sum;
+    };
+    auto states = evaluateText(scan, inputs);
+    // The states as f32, as a kernel would leave them.
+    std::vector<HostTensor> operands = {inputs[0],
+                                        inputs[1],
+                                        f32({2, 5, 3}, states[0].real),
+                                        f32({2, 5, 3}, states[1].real),
+                                        inputs[4],
+                                        inputs[5],
+                                        inputs[6]};
+    operands.insert(operands.end(), cotangents.begin(), cotangents.end());
+    auto gradients = evaluateText(gradient, operands);
+    for (size_t k = 0; k < 6; ++k)
+      for (size_t i = 0; i < gradients[k].real.size(); ++i) {
+        std::vector<HostTensor> up = inputs, down = inputs;
+        float middle = inputs[k].as<float>()[i], step = 0x1p-12f;
+        up[k].as<float>()[i] = middle + step;
+        down[k].as<float>()[i] = middle - step;
+        double moved = static_cast<double>(up[k].as<float>()[i]) -
+                       down[k].as<float>()[i];
+        double difference = (loss(up) - loss(down)) / moved;
+        EXPECT_NEAR(gradients[k].real[i], difference,
+                    1e-5 * std::fmax(1.0, std::fabs(difference)))
+            << "operand " << k << ", element " << i << attributes;
+      }
+  }
+}

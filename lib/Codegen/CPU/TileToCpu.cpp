@@ -398,10 +398,10 @@ LogicalResult TileToCpu::emitOp(Operation *op) {
           bufferization::ToTensorOp>(op))
     return success();
   if (auto insert = dyn_cast<tensor::InsertSliceOp>(op))
-    return emitStackWrite(insert);
+    return emitPartWrite(insert);
   if (auto slice = dyn_cast<tensor::ExtractSliceOp>(op)) {
     if (!slice.getSource().getDefiningOp<bufferization::ToTensorOp>())
-      return emitStackRead(slice);
+      return emitPartRead(slice);
     notePending(slice);
     return isLoadEnd(slice) ? emitLoad(slice) : success();
   }

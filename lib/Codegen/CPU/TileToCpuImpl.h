@@ -38,7 +38,7 @@ struct Buffer {
   mlir::Type storage;      // bf16 and f16 are kept as f32, i1 as i8
   llvm::SmallVector<int64_t, 2> shape; // of the tile
   Layout layout = Layout::Panels;
-  bool borrowed = false; // part of a stack: not to be written over
+  bool borrowed = false; // part of another tile: not to be written over
   bool isSplat() const { return !memory; }
 };
 
@@ -79,11 +79,11 @@ private:
   bool isLastUse(mlir::Value value, mlir::Operation *op);
   mlir::Value scalar(mlir::Value value) { return map.lookupOrDefault(value); }
 
-  // TileStack.cpp: tiles by number.
-  static bool isStack(mlir::Type type);
-  Buffer tileOfStack(const Buffer &stack, mlir::OpFoldResult at);
-  llvm::LogicalResult emitStackRead(mlir::tensor::ExtractSliceOp op);
-  llvm::LogicalResult emitStackWrite(mlir::tensor::InsertSliceOp op);
+  // TileParts.cpp: tiles of stacks and columns of tiles.
+  Buffer partOf(const Buffer &whole, mlir::OpFoldResult at);
+  void copyColumn(mlir::Value column, mlir::Value vector, bool toColumn);
+  llvm::LogicalResult emitPartRead(mlir::tensor::ExtractSliceOp op);
+  llvm::LogicalResult emitPartWrite(mlir::tensor::InsertSliceOp op);
 
   // TileLoadStore.cpp: between buffers in memory and tiles.
   llvm::LogicalResult emitLoad(mlir::Value value);

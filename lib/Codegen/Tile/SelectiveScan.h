@@ -18,7 +18,8 @@ struct SelectiveOperands {
   bool softplus, reverse;
   int64_t batch, length, channels, states;
 
-  template <typename OpTy> static SelectiveOperands of(OpTy op);
+  template <typename OpTy>
+  static SelectiveOperands of(OpTy op);
 };
 
 /// Channels to a tile on a target whose panels have `lanes` rows. A tile shares
@@ -42,28 +43,33 @@ public:
   /// The states before the first step.
   mlir::Value initialStates();
 
-  /// The inputs of one step.
+  /// What a chunk of steps reads: tiles over (channels, positions).
+  struct Inputs {
+    Chunk chunk;
+    mlir::Value u, delta, dt;
+    mlir::Value x; // dt * u
+  };
+  Inputs load(const Chunk &chunk);
+  /// One step of it.
   struct Step {
     mlir::Value at;     // position in memory
     mlir::Value resets; // i1 or null
-    mlir::Value u, delta, dt;
-    mlir::Value input; // dt * u
-    mlir::Value b;     // row of b
+    mlir::Value dt, x;
+    mlir::Value b; // row of b
   };
-  Step load(mlir::Value step);
+  Step stepAt(const Inputs &inputs, mlir::Value column);
   /// The states after a step.
   mlir::Value advance(const Step &step, mlir::Value states);
-  /// delta + delta_bias as the body of a generic has them in `v`, from v[0] on.
-  mlir::Value rawStep(Scalars &e, mlir::ValueRange v) {
+  /// delta + delta_bias, of which the body of a generic over time has the
+  /// operands `rawInputs` in `v`, from v[0] on.
+  mlir::Value raw(Scalars &e, mlir::ValueRange v) {
     return bias ? e.add(v[0], v[1]) : v[0];
   }
-  llvm::SmallVector<mlir::Value> rawStepInputs(mlir::Value delta) {
-    return bias ? llvm::SmallVector<mlir::Value>{delta, bias}
-                : llvm::SmallVector<mlir::Value>{delta};
-  }
+  void rawInputs(mlir::Value delta, llvm::SmallVector<mlir::Value> &inputs,
+                 llvm::SmallVector<Dims> &dims);
 
   SelectiveOperands in;
-  mlir::Value rate; // a * log2 e: exp(dt * a) = 2^(dt * rate)
+  mlir::Value rate;       // a * log2 e: exp(dt * a) = 2^(dt * rate)
   mlir::Value bias, skip; // null where absent
 };
 

@@ -5,8 +5,8 @@
 // made again and kept, and a walk backward uses them. With chunks of about the
 // square root of the length both stacks have that many states.
 //
-// Gradients of b and c are sums over channels: over those of a tile on chip, over
-// the tiles of a block in the buffer, which belongs to the block, and over
+// Gradients of b and c are sums over channels: over those of a tile on chip,
+// over the tiles of a block in the buffer, which belongs to the block, and over
 // blocks by another kernel, as partial_sums says. Nothing is added atomically.
 //
 //===----------------------------------------------------------------------===//
@@ -15,7 +15,6 @@
 
 #include "heddle/Codegen/Tile/KernelBody.h"
 
-#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -41,27 +40,38 @@ public:
 private:
   /// What the walk backward carries.
   struct Carried {
-    Value g;          // cotangent of the states
+    Value g;             // cotangent of the states
     Value da, dd, dbias; // sums so far; null where absent
     SmallVector<Value> all() const;
     Carried with(ValueRange values) const;
   };
 
+  /// What a chunk reads besides what the walk forward does, and the sums over
+  /// states that its steps fill in, all over (channels, positions).
+  struct Outputs {
+    Value dy, z, ds;
+  };
+  struct Sums {
+    Value dx, drate, out; // out: null without a gate
+  };
+
   void overTile();
-  Value firstOf(Value chunk) { return t.mulAdd(chunk, chunkSize); }
-  Value lengthOf(Value chunk);
   Value emptyStack(int64_t count);
   Value push(Value stack, Value at, Value tile);
   Value peek(Value stack, Value at);
   Value statesAtChunks();
-  Value statesOfChunk(Value chunk, Value stacks);
-  Carried stepBack(const Step &step, Value before, const Carried &carried);
+  Value statesOfChunk(const Inputs &inputs, Value before);
+  Outputs loadOutputs(const Chunk &chunk);
+  void stepBack(const Inputs &inputs, const Outputs &outputs, Value at,
+                Value before, Carried &carried, Sums &sums);
+  void finishChunk(const Inputs &inputs, const Outputs &outputs,
+                   const Sums &sums, Carried &carried);
   void clear(Value buffer);
   void addRow(Value row, Value buffer, Value at);
 
   SelectiveScanGradOp op;
   int64_t chunkSize = 1, numChunks = 1;
-  Value part;           // number of this block among those of a batch entry
+  Value part;              // number of this block among those of a batch entry
   bool addsToPart = false; // several tiles write to one part
 };
 } // namespace
@@ -89,17 +99,6 @@ SelectiveScanGrad::Carried::with(ValueRange values) const {
 // Chunks and their states
 //===----------------------------------------------------------------------===//
 
-/// Steps of a chunk; the last one may be shorter.
-Value SelectiveScanGrad::lengthOf(Value chunk) {
-  if (length % chunkSize == 0)
-    return t.index(chunkSize);
-  AffineExpr d0 = b.getAffineDimExpr(0);
-  AffineMap map = AffineMap::get(
-      1, 0, {b.getAffineConstantExpr(chunkSize), length - d0 * chunkSize},
-      b.getContext());
-  return affine::AffineMinOp::create(b, loc, map, chunk);
-}
-
 Value SelectiveScanGrad::emptyStack(int64_t count) {
   return tensor::EmptyOp::create(
       b, loc, ArrayRef<int64_t>{count, rows.size, numStates}, b.getF32Type());
@@ -124,35 +123,32 @@ Value SelectiveScanGrad::peek(Value stack, Value at) {
       ArrayRef<OpFoldResult>{one, one, one});
 }
 
-/// The states that each chunk starts from.
+/// The states that each chunk starts from, by number in walking order.
 Value SelectiveScanGrad::statesAtChunks() {
-  Value h = initialStates();
-  SmallVector<Value> all = loop(
-      t.index(0), t.index(numChunks - 1), {h, emptyStack(numChunks)},
-      [&](Value chunk, ValueRange carried) -> SmallVector<Value> {
-        Value stack = push(carried[1], chunk, carried[0]);
-        Value first = firstOf(chunk);
-        SmallVector<Value> end = loop(
-            t.index(0), t.index(chunkSize), carried[0],
-            [&](Value i, ValueRange h) -> SmallVector<Value> {
-              Step step = load(arith::AddIOp::create(b, loc, first, i));
-              return {advance(step, h[0])};
-            });
-        return {end[0], stack};
-      });
+  SmallVector<Value> all =
+      loop(t.index(0), t.index(numChunks - 1),
+           {initialStates(), emptyStack(numChunks)},
+           [&](Value walk, ValueRange carried) -> SmallVector<Value> {
+             Value stack = push(carried[1], walk, carried[0]);
+             Inputs inputs = load(chunkAt(walk, chunkSize));
+             SmallVector<Value> end =
+                 overColumns(inputs.chunk, /*backwards=*/false, carried[0],
+                             [&](Value at, ValueRange h) -> SmallVector<Value> {
+                               return {advance(stepAt(inputs, at), h[0])};
+                             });
+             return {end[0], stack};
+           });
   return push(all[1], t.index(numChunks - 1), all[0]);
 }
 
-/// The states that each step of a chunk starts from.
-Value SelectiveScanGrad::statesOfChunk(Value chunk, Value stacks) {
-  Value first = firstOf(chunk);
-  return loop(t.index(0), lengthOf(chunk),
-              {peek(stacks, chunk), emptyStack(chunkSize)},
-              [&](Value i, ValueRange carried) -> SmallVector<Value> {
-                Value stack = push(carried[1], i, carried[0]);
-                Step step = load(arith::AddIOp::create(b, loc, first, i));
-                return {advance(step, carried[0]), stack};
-              })[1];
+/// The states that each step of a chunk starts from, by column.
+Value SelectiveScanGrad::statesOfChunk(const Inputs &inputs, Value before) {
+  return overColumns(inputs.chunk, /*backwards=*/false,
+                     {before, emptyStack(chunkSize)},
+                     [&](Value at, ValueRange carried) -> SmallVector<Value> {
+                       Value stack = push(carried[1], at, carried[0]);
+                       return {advance(stepAt(inputs, at), carried[0]), stack};
+                     })[1];
 }
 
 //===----------------------------------------------------------------------===//
@@ -193,116 +189,138 @@ void SelectiveScanGrad::clear(Value buffer) {
        });
 }
 
-SelectiveScanGrad::Carried
-SelectiveScanGrad::stepBack(const Step &step, Value before,
-                            const Carried &carried) {
-  Value c = stateRow(in.c, step.at);
-  Value dy = channels(bufferOf(op.getDy()), step.at);
-  Value z = in.z ? channels(in.z, step.at) : Value();
-  // The cotangent of the output ahead of the gate.
-  SmallVector<Value> outputs = {dy};
-  if (z)
-    outputs.push_back(z);
-  Value ds = overChannels(outputs, [&](Scalars &e, ValueRange v) {
-    return z ? e.mul(v[0], e.mul(v[1], e.sigmoid(v[1]))) : v[0];
-  });
-
-  const Dims both = {0, 1}, row = {0}, col = {1};
-  Value decay = overStates(
-      {rate, step.dt}, {both, row},
-      [](Scalars &e, ValueRange v) { return e.exp2(e.mul(v[1], v[0])); });
-  Value kept = overStates({decay, before}, {both, both},
-                          [&](Scalars &e, ValueRange v) {
-                            return e.unless(step.resets, e.mul(v[0], v[1]), 0.0);
-                          });
-  Value q = overStates(
-      {carried.g, c, ds}, {both, col, row},
-      [](Scalars &e, ValueRange v) { return e.add(v[0], e.mul(v[1], v[2])); });
-  Value qk = overStates({q, kept}, {both, both}, [](Scalars &e, ValueRange v) {
-    return e.mul(v[0], v[1]);
-  });
-  Value h = overStates(
-      {kept, step.input, step.b}, {both, row, col},
-      [](Scalars &e, ValueRange v) { return e.add(v[0], e.mul(v[1], v[2])); });
-  Carried next = carried;
-  // q once more: the result goes where carried.g lies.
-  next.g = overStates(
-      {carried.g, decay, c, ds}, {both, both, col, row},
-      [&](Scalars &e, ValueRange v) {
-        Value q = e.add(v[0], e.mul(v[2], v[3]));
-        return e.unless(step.resets, e.mul(v[1], q), 0.0);
+SelectiveScanGrad::Outputs SelectiveScanGrad::loadOutputs(const Chunk &chunk) {
+  Outputs o{channels(bufferOf(op.getDy()), chunk), {}, {}};
+  const Dims both = {0, 1};
+  if (!in.z) {
+    o.ds = overTime(chunk, {o.dy}, {both},
+                    [](Scalars &, ValueRange v) { return v[0]; });
+    return o;
+  }
+  o.z = channels(in.z, chunk);
+  o.ds =
+      overTime(chunk, {o.dy, o.z}, {both, both}, [](Scalars &e, ValueRange v) {
+        return e.mul(v[0], e.mul(v[1], e.sigmoid(v[1])));
       });
-  next.da = overStates(
-      {carried.da, qk, step.dt}, {both, both, row},
-      [](Scalars &e, ValueRange v) { return e.add(v[0], e.mul(v[1], v[2])); });
+  return o;
+}
+
+void SelectiveScanGrad::stepBack(const Inputs &inputs, const Outputs &outputs,
+                                 Value at, Value before, Carried &carried,
+                                 Sums &sums) {
+  Step step = stepAt(inputs, at);
+  Value c = stateRow(in.c, step.at), ds = column(outputs.ds, at);
+  const Dims both = {0, 1}, row = {0}, col = {1};
   auto product = [](Scalars &e, ValueRange v) { return e.mul(v[0], v[1]); };
+  auto productAndSum = [](Scalars &e, ValueRange v) {
+    return e.add(v[0], e.mul(v[1], v[2]));
+  };
+  Value decay =
+      overStates({rate, step.dt}, {both, row}, [](Scalars &e, ValueRange v) {
+        return e.exp2(e.mul(v[1], v[0]));
+      });
+  Value kept =
+      overStates({decay, before}, {both, both}, [&](Scalars &e, ValueRange v) {
+        return e.unless(step.resets, e.mul(v[0], v[1]), 0.0);
+      });
+  Value q = overStates({carried.g, c, ds}, {both, col, row}, productAndSum);
+  Value qk = overStates({q, kept}, {both, both}, product);
+  Value h = overStates({kept, step.x, step.b}, {both, row, col}, productAndSum);
+  // q once more: the result goes where carried.g lies.
+  Value g = overStates({carried.g, decay, c, ds}, {both, both, col, row},
+                       [&](Scalars &e, ValueRange v) {
+                         Value q = e.add(v[0], e.mul(v[2], v[3]));
+                         return e.unless(step.resets, e.mul(v[1], q), 0.0);
+                       });
+  Value da =
+      overStates({carried.da, qk, step.dt}, {both, both, row}, productAndSum);
   Value dx = sumStates({q, step.b}, {both, col}, product);
   Value drate = sumStates({qk, rate}, {both, both}, product);
-  Value db = sumChannels({q, step.input}, {both, row}, product);
+  Value out = sums.out ? sumStates({h, c}, {both, col}, product) : Value();
+  Value db = sumChannels({q, step.x}, {both, row}, product);
   Value dc = sumChannels({h, ds}, {both, row}, product);
-  Value out = z ? sumStates({h, c}, {both, col}, product) : Value();
+  carried.g = g;
+  carried.da = da;
+  sums.dx = withColumn(sums.dx, at, dx);
+  sums.drate = withColumn(sums.drate, at, drate);
+  if (out)
+    sums.out = withColumn(sums.out, at, out);
   addRow(db, destinationOf(op.getDb()), step.at);
   addRow(dc, destinationOf(op.getDc()), step.at);
+}
 
-  SmallVector<Value> ofU = {dx, step.dt};
-  if (skip)
-    ofU.append({skip, ds});
+/// What follows from the sums over states, for all steps of a chunk at once.
+void SelectiveScanGrad::finishChunk(const Inputs &inputs,
+                                    const Outputs &outputs, const Sums &sums,
+                                    Carried &carried) {
+  const Chunk &chunk = inputs.chunk;
+  const Dims both = {0, 1}, row = {0};
   auto elementOf = [](Value v) {
     return cast<RankedTensorType>(v.getType()).getElementType();
   };
-  Value du = overChannels(
-      ofU,
+  SmallVector<Value> parts = {sums.dx, inputs.dt};
+  SmallVector<Dims> dims = {both, both};
+  if (skip) {
+    parts.append({skip, outputs.ds});
+    dims.append({row, both});
+  }
+  Value du = overTime(
+      chunk, parts, dims,
       [&](Scalars &e, ValueRange v) {
         Value r = e.mul(v[0], v[1]);
         return skip ? e.add(r, e.mul(v[2], v[3])) : r;
       },
       elementOf(op.getDu()));
-  SmallVector<Value> ofDelta = {dx, step.u, drate};
-  ofDelta.append(rawStepInputs(step.delta));
-  auto ddelta = [&](Scalars &e, ValueRange v) {
-    // drate has the factor log2 e of the rate.
+  parts = {sums.dx, inputs.u, sums.drate};
+  dims = {both, both, both};
+  rawInputs(inputs.delta, parts, dims);
+  // drate has the factor log2 e of the rate.
+  Value ddelta = overTime(chunk, parts, dims, [&](Scalars &e, ValueRange v) {
     Value ddt = e.add(e.mul(v[0], v[1]), e.mul(v[2], e.number(kLn2)));
-    return in.softplus
-               ? e.mul(ddt, e.softplusSlope(rawStep(e, v.drop_front(3))))
-               : ddt;
-  };
-  Value dstep = overChannels(ofDelta, ddelta);
-  if (carried.dbias)
-    next.dbias =
-        overChannels({carried.dbias, dstep}, [](Scalars &e, ValueRange v) {
-          return e.add(v[0], v[1]);
-        });
-  if (carried.dd)
-    next.dd = overChannels({carried.dd, ds, step.u},
-                           [](Scalars &e, ValueRange v) {
-                             return e.add(v[0], e.mul(v[1], v[2]));
-                           });
+    return in.softplus ? e.mul(ddt, e.softplusSlope(raw(e, v.drop_front(3))))
+                       : ddt;
+  });
+  auto sum = [](Scalars &e, ValueRange v) { return e.add(v[0], v[1]); };
+  if (carried.dbias) {
+    Value more = sumTime(chunk, {ddelta}, {both},
+                         [](Scalars &, ValueRange v) { return v[0]; });
+    carried.dbias = overChannels({carried.dbias, more}, sum);
+  }
+  if (carried.dd) {
+    Value more =
+        sumTime(chunk, {outputs.ds, inputs.u}, {both, both},
+                [](Scalars &e, ValueRange v) { return e.mul(v[0], v[1]); });
+    carried.dd = overChannels({carried.dd, more}, sum);
+  }
   Value dz;
-  if (z) {
-    SmallVector<Value> ofZ = {dy, z, out};
-    if (skip)
-      ofZ.append({skip, step.u});
-    dz = overChannels(
-        ofZ,
+  if (in.z) {
+    parts = {outputs.dy, outputs.z, sums.out};
+    dims = {both, both, both};
+    if (skip) {
+      parts.append({skip, inputs.u});
+      dims.append({row, both});
+    }
+    dz = overTime(
+        chunk, parts, dims,
         [&](Scalars &e, ValueRange v) {
           Value s = skip ? e.add(v[2], e.mul(v[3], v[4])) : v[2];
           // silu'(z) = sigmoid + z sigmoid (1 - sigmoid)
           Value half = e.sigmoid(v[1]);
-          Value slope = e.add(
-              half, e.mul(e.mul(v[1], half), e.sub(e.number(1.0), half)));
+          Value slope =
+              e.add(half, e.mul(e.mul(v[1], half), e.sub(e.number(1.0), half)));
           return e.mul(e.mul(v[0], s), slope);
         },
         elementOf(op.getDz()));
   }
   Type deltaType = elementOf(op.getDdelta());
   if (!deltaType.isF32())
-    dstep = overChannels(
-        {dstep}, [](Scalars &, ValueRange v) { return v[0]; }, deltaType);
-  storeChannels(du, destinationOf(op.getDu()), step.at);
-  storeChannels(dstep, destinationOf(op.getDdelta()), step.at);
-  if (z)
-    storeChannels(dz, destinationOf(op.getDz()), step.at);
-  return next;
+    ddelta = overTime(
+        chunk, {ddelta}, {both}, [](Scalars &, ValueRange v) { return v[0]; },
+        deltaType);
+  storeChannels(du, destinationOf(op.getDu()), chunk);
+  storeChannels(ddelta, destinationOf(op.getDdelta()), chunk);
+  if (dz)
+    storeChannels(dz, destinationOf(op.getDz()), chunk);
 }
 
 void SelectiveScanGrad::overTile() {
@@ -319,25 +337,35 @@ void SelectiveScanGrad::overTile() {
     start.dd = zeros;
   if (bias)
     start.dbias = zeros;
-  auto reversed = [&](Value extent, Value i) -> Value {
-    Value last = arith::SubIOp::create(b, loc, extent, t.index(1));
-    return arith::SubIOp::create(b, loc, last, i);
-  };
   SmallVector<Value> end = loop(
       t.index(0), t.index(numChunks), start.all(),
-      [&](Value i, ValueRange carried) {
-        Value chunk = reversed(t.index(numChunks), i);
-        Value before = statesOfChunk(chunk, stacks);
-        Value first = firstOf(chunk), steps = lengthOf(chunk);
-        return loop(t.index(0), steps, carried,
-                    [&](Value j, ValueRange values) {
-                      Value at = reversed(steps, j);
-                      Step step =
-                          load(arith::AddIOp::create(b, loc, first, at));
-                      return stepBack(step, peek(before, at),
-                                      start.with(values))
-                          .all();
-                    });
+      [&](Value i, ValueRange values) {
+        Carried carried = start.with(values);
+        Value walk = arith::SubIOp::create(b, loc, t.index(numChunks - 1), i);
+        Inputs inputs = load(chunkAt(walk, chunkSize));
+        Value before = statesOfChunk(inputs, peek(stacks, walk));
+        Outputs outputs = loadOutputs(inputs.chunk);
+        // Two carried states, then the sums.
+        SmallVector<Value> inits = {carried.g, carried.da};
+        for (int sum = 0; sum < (in.z ? 3 : 2); ++sum)
+          inits.push_back(undefined({rows.size, chunkSize}));
+        SmallVector<Value> filled = overColumns(
+            inputs.chunk, /*backwards=*/true, inits,
+            [&](Value at, ValueRange v) -> SmallVector<Value> {
+              Carried next{v[0], v[1], {}, {}};
+              Sums sums{v[2], v[3], in.z ? v[4] : Value()};
+              stepBack(inputs, outputs, at, peek(before, at), next, sums);
+              SmallVector<Value> all = {next.g, next.da, sums.dx, sums.drate};
+              if (sums.out)
+                all.push_back(sums.out);
+              return all;
+            });
+        carried.g = filled[0];
+        carried.da = filled[1];
+        finishChunk(inputs, outputs,
+                    {filled[2], filled[3], in.z ? filled[4] : Value()},
+                    carried);
+        return carried.all();
       });
   Carried last = start.with(end);
   storeStates(last.da, destinationOf(op.getDa()));
@@ -352,13 +380,14 @@ void SelectiveScanGrad::overTile() {
 LogicalResult SelectiveScanGrad::build(const TileTarget &target) {
   std::optional<int64_t> parts = op.getPartialSums();
   if (!parts)
-    return op.emitOpError("expected partial_sums; run heddle-split-scans first");
+    return op.emitOpError(
+        "expected partial_sums; run heddle-split-scans first");
   int64_t size = selectiveRows(op.getU().getType(), op.getB().getType(),
                                op.getC().getType(), target.lanes);
   int64_t tiles = llvm::divideCeil(in.channels, size);
   int64_t tilesOfPart = llvm::divideCeil(tiles, *parts);
   chunkSize = std::max<int64_t>(kMinChunk, std::ceil(std::sqrt(length)));
-  chunkSize = std::min(chunkSize, length);
+  chunkSize = std::max<int64_t>(1, std::min(chunkSize, length));
   numChunks = llvm::divideCeil(length, chunkSize);
   SmallVector<OpFoldResult> grid = {b.getIndexAttr(in.batch),
                                     b.getIndexAttr(*parts)};
@@ -399,8 +428,7 @@ int64_t heddle::selectiveScanParts(SelectiveScanGradOp op,
   int64_t batch = std::max<int64_t>(1, op.getU().getType().getDimSize(0));
   int64_t size = selectiveRows(op.getU().getType(), op.getB().getType(),
                                op.getC().getType(), target.lanes);
-  int64_t tiles =
-      llvm::divideCeil(op.getU().getType().getDimSize(2), size);
+  int64_t tiles = llvm::divideCeil(op.getU().getType().getDimSize(2), size);
   int64_t wanted = llvm::divideCeil(2 * target.threads, batch);
   int64_t parts = std::clamp<int64_t>(wanted, 1, std::max<int64_t>(tiles, 1));
   // Parts of equal size, none of them empty.

@@ -19,8 +19,12 @@ using namespace mlir;
 using namespace heddle;
 
 static constexpr double kLog2e = 1.4426950408889634;
+/// Steps to a chunk: enough for the step sizes to be made side by side, few
+/// enough to leave the first cache to the states.
+static constexpr int64_t kChunk = 16;
 
-template <typename OpTy> SelectiveOperands SelectiveOperands::of(OpTy op) {
+template <typename OpTy>
+SelectiveOperands SelectiveOperands::of(OpTy op) {
   auto u = cast<RankedTensorType>(op.getU().getType());
   return {bufferOf(op.getU()),
           bufferOf(op.getDelta()),
@@ -46,9 +50,8 @@ int64_t heddle::selectiveRows(RankedTensorType u, RankedTensorType b,
                               RankedTensorType c, int64_t lanes) {
   int64_t channels = u.getDimSize(2), group = 0;
   for (RankedTensorType type : {b, c})
-    group = std::gcd(group, type.getRank() == 4
-                                ? channels / type.getDimSize(2)
-                                : channels);
+    group = std::gcd(group, type.getRank() == 4 ? channels / type.getDimSize(2)
+                                                : channels);
   if (group == channels)
     return lanes;
   for (int64_t size = lanes; 2 * size > lanes; --size)
@@ -77,27 +80,43 @@ Value SelectiveScan::initialStates() {
   return t.fill({rows.size, numStates}, b.getF32Type(), 0.0);
 }
 
-SelectiveScan::Step SelectiveScan::load(Value step) {
+void SelectiveScan::rawInputs(Value delta, SmallVector<Value> &inputs,
+                              SmallVector<Dims> &dims) {
+  inputs.push_back(delta);
+  dims.push_back({0, 1});
+  if (!bias)
+    return;
+  inputs.push_back(bias);
+  dims.push_back({0});
+}
+
+SelectiveScan::Inputs SelectiveScan::load(const Chunk &chunk) {
+  Inputs s{chunk, channels(in.u, chunk), channels(in.delta, chunk), {}, {}};
+  SmallVector<Value> inputs;
+  SmallVector<Dims> dims;
+  rawInputs(s.delta, inputs, dims);
+  s.dt = overTime(chunk, inputs, dims, [&](Scalars &e, ValueRange v) {
+    return in.softplus ? e.softplus(raw(e, v)) : raw(e, v);
+  });
+  s.x = overTime(chunk, {s.dt, s.u}, {{0, 1}, {0, 1}},
+                 [](Scalars &e, ValueRange v) { return e.mul(v[0], v[1]); });
+  return s;
+}
+
+SelectiveScan::Step SelectiveScan::stepAt(const Inputs &inputs, Value at) {
   Step s;
-  s.at = position(step);
-  s.resets = startsSegment(step);
-  s.u = channels(in.u, s.at);
-  s.delta = channels(in.delta, s.at);
+  s.at = arith::AddIOp::create(b, loc, inputs.chunk.first, at);
+  s.resets = startsSegment(s.at);
+  s.dt = column(inputs.dt, at);
+  s.x = column(inputs.x, at);
   s.b = stateRow(in.b, s.at);
-  s.dt = overChannels(rawStepInputs(s.delta), [&](Scalars &e, ValueRange v) {
-    Value raw = rawStep(e, v);
-    return in.softplus ? e.softplus(raw) : raw;
-  });
-  s.input = overChannels({s.dt, s.u}, [](Scalars &e, ValueRange v) {
-    return e.mul(v[0], v[1]);
-  });
   return s;
 }
 
 Value SelectiveScan::advance(const Step &step, Value states) {
   return overStates(
-      {rate, step.dt, states, step.input, step.b},
-      {{0, 1}, {0}, {0, 1}, {0}, {1}}, [&](Scalars &e, ValueRange v) {
+      {rate, step.dt, states, step.x, step.b}, {{0, 1}, {0}, {0, 1}, {0}, {1}},
+      [&](Scalars &e, ValueRange v) {
         Value decay = e.exp2(e.mul(v[1], v[0]));
         return e.add(e.mul(v[3], v[4]),
                      e.mul(decay, e.unless(step.resets, v[2], 0.0)));
@@ -121,21 +140,38 @@ LogicalResult heddle::buildSelectiveScan(SelectiveScanOp op,
   s.rows = AxisRange::tile(s.t.mulAdd(forall.getInductionVar(1), size), size,
                            s.in.channels);
   s.loadConstants();
-  SmallVector<Value> last = s.loop(
-      s.t.index(0), s.t.index(s.length), s.initialStates(),
-      [&](Value number, ValueRange carried) -> SmallVector<Value> {
-        SelectiveScan::Step step = s.load(number);
-        Value c = s.stateRow(s.in.c, step.at);
-        Value h = s.advance(step, carried[0]);
-        SmallVector<Value> parts = {s.sumStates(
-            {h, c}, {{0, 1}, {1}},
-            [](Scalars &e, ValueRange v) { return e.mul(v[0], v[1]); })};
-        if (s.skip)
-          parts.append({s.skip, step.u});
-        if (s.in.z)
-          parts.push_back(s.channels(s.in.z, step.at));
-        Value y = s.overChannels(
-            parts,
+  int64_t chunkSize = std::clamp<int64_t>(s.length, 1, kChunk);
+  Value last = s.loop(
+      s.t.index(0), s.t.index(llvm::divideCeil(s.length, chunkSize)),
+      s.initialStates(),
+      [&](Value walk, ValueRange carried) -> SmallVector<Value> {
+        SelectiveScan::Inputs inputs = s.load(s.chunkAt(walk, chunkSize));
+        const SelectiveScan::Chunk &chunk = inputs.chunk;
+        SmallVector<Value> end = s.overColumns(
+            chunk, /*backwards=*/false,
+            {carried[0], s.undefined({size, chunkSize})},
+            [&](Value at, ValueRange values) -> SmallVector<Value> {
+              SelectiveScan::Step step = s.stepAt(inputs, at);
+              Value c = s.stateRow(s.in.c, step.at);
+              Value h = s.advance(step, values[0]);
+              Value y = s.sumStates(
+                  {h, c}, {{0, 1}, {1}},
+                  [](Scalars &e, ValueRange v) { return e.mul(v[0], v[1]); });
+              return {h, s.withColumn(values[1], at, y)};
+            });
+        const ScanBuilder::Dims both = {0, 1}, row = {0};
+        SmallVector<Value> parts = {end[1]};
+        SmallVector<ScanBuilder::Dims> dims = {both};
+        if (s.skip) {
+          parts.append({s.skip, inputs.u});
+          dims.append({row, both});
+        }
+        if (s.in.z) {
+          parts.push_back(s.channels(s.in.z, chunk));
+          dims.push_back(both);
+        }
+        Value y = s.overTime(
+            chunk, parts, dims,
             [&](Scalars &e, ValueRange v) {
               Value out = v[0];
               if (s.skip)
@@ -145,10 +181,10 @@ LogicalResult heddle::buildSelectiveScan(SelectiveScanOp op,
               return out;
             },
             op.getU().getType().getElementType());
-        s.storeChannels(y, destinationOf(op.getY()), step.at);
-        return {h};
-      });
+        s.storeChannels(y, destinationOf(op.getY()), chunk);
+        return {end[0]};
+      })[0];
   if (op.getFinalState())
-    s.storeStates(last[0], destinationOf(op.getFinalState()));
+    s.storeStates(last, destinationOf(op.getFinalState()));
   return success();
 }

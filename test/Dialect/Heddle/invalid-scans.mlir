@@ -430,3 +430,76 @@ func.func @open_sums_have_a_leading_axis(%u: tensor<2x5x8xf32>, %a: tensor<8x3xf
     -> (tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<2x8x3xf32>, tensor<2x5x3xf32>, tensor<2x5x3xf32>)
   return
 }
+
+// -----
+
+// /*linear_scan_grad_c1*/
+func.func @dh_has_the_type_of_h(%h: tensor<2x5x8xf32>, %dh: tensor<2x5x8xbf16>) {
+  // expected-error @+1 {{expected dh of type 'tensor<2x5x8xf32>', got 'tensor<2x5x8xbf16>'}}
+  %0:2 = heddle.linear_scan_grad %h, %h, %dh : tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<2x5x8xbf16>
+    -> (tensor<2x5x8xf32>, tensor<2x5x8xf32>)
+  return
+}
+
+// -----
+
+// /*linear_scan_grad_c2*/
+func.func @a_is_by_channel_or_by_step(%h: tensor<2x5x8xf32>, %a: tensor<5xf32>) {
+  // expected-error @+1 {{expected a of shape (D=8) and element type f32, got 'tensor<5xf32>'}}
+  %0:2 = heddle.linear_scan_grad %a, %h, %h : tensor<5xf32>, tensor<2x5x8xf32>, tensor<2x5x8xf32>
+    -> (tensor<5xf32>, tensor<2x5x8xf32>)
+  return
+}
+
+// -----
+
+// /*linear_scan_grad_c3*/
+func.func @imaginary_parts_come_together(%h: tensor<2x5x8xf32>) {
+  // expected-error @+1 {{expected a_imag, h_imag and dh_imag together, got no dh_imag}}
+  %0:4 = "heddle.linear_scan_grad"(%h, %h, %h, %h, %h) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0>,
+      resultSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0>}>
+    : (tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<2x5x8xf32>)
+    -> (tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<2x5x8xf32>)
+  return
+}
+
+// -----
+
+// /*linear_scan_grad_c4*/
+func.func @a_complex_state_has_two_parts(%h: tensor<2x5x8xf32>, %s: tensor<2x8xf32>) {
+  // expected-error @+1 {{expected an imaginary part of dfinal_state, got none}}
+  %0:4 = heddle.linear_scan_grad %h, %h, %h imag(%h, %h, %h : tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<2x5x8xf32>)
+    dfinal_state(%s : tensor<2x8xf32>) : tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<2x5x8xf32>
+    -> (tensor<2x5x8xf32>, tensor<2x5x8xf32>, a_imag tensor<2x5x8xf32>, b_imag tensor<2x5x8xf32>)
+  return
+}
+
+// -----
+
+// /*linear_scan_grad_c5*/
+func.func @gradient_reset_ids_are_i32_by_step(%h: tensor<2x5x8xf32>, %r: tensor<2x4xi32>) {
+  // expected-error @+1 {{expected reset_ids of shape (B=2, L=5) and element type i32, got 'tensor<2x4xi32>'}}
+  %0:2 = heddle.linear_scan_grad %h, %h, %h reset_ids(%r : tensor<2x4xi32>)
+    : tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<2x5x8xf32> -> (tensor<2x5x8xf32>, tensor<2x5x8xf32>)
+  return
+}
+
+// -----
+
+// /*linear_scan_grad_c6*/
+func.func @the_initial_state_has_a_gradient(%h: tensor<2x5x8xf32>, %s: tensor<2x8xf32>) {
+  // expected-error @+1 {{expected a dinitial_state, got none}}
+  %0:2 = heddle.linear_scan_grad %h, %h, %h initial_state(%s : tensor<2x8xf32>)
+    : tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<2x5x8xf32> -> (tensor<2x5x8xf32>, tensor<2x5x8xf32>)
+  return
+}
+
+// -----
+
+// /*linear_scan_grad_c7*/
+func.func @only_a_constant_decay_is_summed(%h: tensor<2x5x8xf32>) {
+  // expected-error @+1 {{expected partial_sums only with an a that is constant over time}}
+  %0:2 = heddle.linear_scan_grad %h, %h, %h {partial_sums}
+    : tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<2x5x8xf32> -> (tensor<2x5x8xf32>, tensor<2x5x8xf32>)
+  return
+}

@@ -191,6 +191,16 @@ void SelectiveScanGradOp::getCanonicalizationPatterns(
         rewriter);
   });
 }
+void LinearScanGradOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
+                                                   MLIRContext *context) {
+  patterns.add(+[](LinearScanGradOp op, PatternRewriter &rewriter) {
+    return returnIncomingStates(
+        op, op.getH(),
+        {{op.getDinitialState(), op.getDfinalState()},
+         {op.getDinitialStateImag(), op.getDfinalStateImag()}},
+        rewriter);
+  });
+}
 void SsdOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
                                         MLIRContext *context) {
   patterns.add(+[](SsdOp op, PatternRewriter &rewriter) {

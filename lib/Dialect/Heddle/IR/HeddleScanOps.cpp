@@ -252,3 +252,78 @@ LogicalResult LinearScanOp::verify() {
   return verifyTensor(*this, "reset_ids", getResetIds(), {batch, length},
                       Elements::I32);
 }
+
+LogicalResult LinearScanGradOp::verify() {
+  /*linear_scan_grad_c1*/
+  if (failed(verifyTensor(*this, "h", getH(), {{"B"}, {"L"}, {"D"}},
+                          Elements::Float)))
+    return failure();
+  RankedTensorType all = getH().getType();
+  if (failed(verifyType(*this, "dh", getDh().getType(), all)))
+    return failure();
+  Axis batch{"B", sizeOf(getH(), 0)}, length{"L", sizeOf(getH(), 1)};
+  Axis channels{"D", sizeOf(getH(), 2)};
+  SmallVector<Axis> decay = {batch, length, channels};
+  if (hasConstantDecay())
+    decay = {channels};
+  /*linear_scan_grad_c2*/
+  if (failed(verifyTensor(*this, "a", getA(), decay, all.getElementType())))
+    return failure();
+  /*linear_scan_grad_c3*/
+  for (auto [name, imag, real] :
+       {std::tuple<StringRef, Value, Value>{"a_imag", getAImag(), getA()},
+        {"h_imag", getHImag(), getH()},
+        {"dh_imag", getDhImag(), getDh()}}) {
+    if (isComplex() != static_cast<bool>(imag))
+      return emitOpError() << "expected a_imag, h_imag and dh_imag together, got "
+                           << (isComplex() ? "no " : "") << name
+                           << (isComplex() ? "" : " without a_imag");
+    if (imag && failed(verifyType(*this, name, imag.getType(), real.getType())))
+      return failure();
+  }
+  /*linear_scan_grad_c4*/
+  for (auto [name, real, imag] :
+       {std::tuple<StringRef, Value, Value>{"initial_state", getInitialState(),
+                                            getInitialStateImag()},
+        {"dfinal_state", getDfinalState(), getDfinalStateImag()}}) {
+    bool wanted = isComplex() && real;
+    if (wanted != static_cast<bool>(imag))
+      return emitOpError() << "expected " << (wanted ? "an" : "no")
+                           << " imaginary part of " << name << ", got "
+                           << (imag ? "one" : "none");
+    for (Value state : {real, imag})
+      if (failed(verifyTensor(*this, name, state, {batch, channels},
+                              Elements::F32)))
+        return failure();
+  }
+  /*linear_scan_grad_c5*/
+  if (failed(verifyTensor(*this, "reset_ids", getResetIds(), {batch, length},
+                          Elements::I32)))
+    return failure();
+  /*linear_scan_grad_c7*/
+  if (getPartialSums() && !hasConstantDecay())
+    return emitOpError("expected partial_sums only with an a that is constant "
+                       "over time");
+  RankedTensorType ofA = getA().getType();
+  if (getPartialSums())
+    ofA = RankedTensorType::get({batch.size, channels.size},
+                                Float32Type::get(getContext()));
+  auto typeOf = [](Value v) { return v ? v.getType() : Type(); };
+  /*linear_scan_grad_c6*/
+  for (auto [name, gradient, wanted] :
+       {std::tuple<StringRef, Value, Type>{"da", getDa(), ofA},
+        {"db", getDb(), all},
+        {"da_imag", getDaImag(), isComplex() ? ofA : Type()},
+        {"db_imag", getDbImag(), isComplex() ? all : Type()},
+        {"dinitial_state", getDinitialState(), typeOf(getInitialState())},
+        {"dinitial_state_imag", getDinitialStateImag(),
+         typeOf(getInitialStateImag())}}) {
+    if (!wanted != !gradient)
+      return emitOpError() << "expected " << (wanted ? "a " : "no ") << name
+                           << ", got " << (gradient ? "one" : "none");
+    if (wanted &&
+        failed(verifyType(*this, name, gradient.getType(), wanted)))
+      return failure();
+  }
+  return success();
+}

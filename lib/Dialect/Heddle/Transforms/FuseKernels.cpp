@@ -102,7 +102,8 @@ OpClass Fuser::classify(Operation *op) {
   }
   if (isa<AttentionOp>(op))
     return OpClass::Attention;
-  if (isa<LinearScanOp, SelectiveScanOp, SelectiveScanGradOp>(op))
+  if (isa<LinearScanOp, LinearScanGradOp, SelectiveScanOp, SelectiveScanGradOp>(
+          op))
     return OpClass::Scan;
   auto generic = dyn_cast<linalg::GenericOp>(op);
   if (isRowsContraction(generic)) {

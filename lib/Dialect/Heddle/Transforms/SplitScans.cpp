@@ -42,8 +42,8 @@ static Value sumParts(OpBuilder &b, Location loc, Value parts,
   };
   Value sum;
   if (partsType.getDimSize(0) == 1) {
-    sum = tensor::CollapseShapeOp::create(b, loc, shaped(type.getShape()), parts,
-                                          merge(0, 2, rank));
+    sum = tensor::CollapseShapeOp::create(b, loc, shaped(type.getShape()),
+                                          parts, merge(0, 2, rank));
   } else {
     int64_t count = type.getNumElements();
     Value flat = parts;
@@ -59,7 +59,7 @@ static Value sumParts(OpBuilder &b, Location loc, Value parts,
     sum = linalg::ReduceOp::create(
               b, loc, flat, init, ArrayRef<int64_t>{0},
               [](OpBuilder &nested, Location l, ValueRange args) {
-                Value next = arith::AddFOp::create(nested, l, args[0], args[1]);
+                Value next = arith::AddFOp::create(nested, l, args[1], args[0]);
                 linalg::YieldOp::create(nested, l, next);
               })
               .getResult(0);
@@ -70,6 +70,20 @@ static Value sumParts(OpBuilder &b, Location loc, Value parts,
   if (type == sum.getType())
     return sum;
   return arith::TruncFOp::create(b, loc, type, sum);
+}
+
+/// Replaces `op` by `whole`, whose results may have a leading axis of parts.
+static void replaceBySums(IRRewriter &b, Operation *op, Operation *whole) {
+  for (auto [from, to] : llvm::zip(op->getResults(), whole->getResults())) {
+    if (from.use_empty())
+      continue;
+    Value value = to;
+    if (from.getType() != to.getType())
+      value =
+          sumParts(b, op->getLoc(), to, cast<RankedTensorType>(from.getType()));
+    b.replaceAllUsesWith(from, value);
+  }
+  b.eraseOp(op);
 }
 
 static void split(SelectiveScanGradOp op, const TileTarget &target) {
@@ -95,16 +109,24 @@ static void split(SelectiveScanGradOp op, const TileTarget &target) {
       op.getDeltaBias(), op.getInitialState(), op.getResetIds(), op.getDy(),
       op.getDfinalState(), op.getDeltaSoftplusAttr(), op.getReverseAttr(),
       b.getI64IntegerAttr(parts));
-  for (auto [from, to] : llvm::zip(op.getResults(), whole.getResults())) {
-    if (from.use_empty())
-      continue;
-    Value value = to;
-    if (from.getType() != to.getType())
-      value = sumParts(b, op.getLoc(), to,
-                       cast<RankedTensorType>(from.getType()));
-    b.replaceAllUsesWith(from, value);
-  }
-  b.eraseOp(op);
+  replaceBySums(b, op, whole);
+}
+
+/// The same for an `a` that is constant over time: one part per batch entry.
+static void split(LinearScanGradOp op) {
+  IRRewriter b(op);
+  Type ofA = RankedTensorType::get(
+      {op.getH().getType().getDimSize(0), op.getH().getType().getDimSize(2)},
+      b.getF32Type());
+  auto typeOf = [](Value v) { return v ? v.getType() : Type(); };
+  auto whole = LinearScanGradOp::create(
+      b, op.getLoc(), ofA, op.getDb().getType(), op.isComplex() ? ofA : Type(),
+      typeOf(op.getDbImag()), typeOf(op.getDinitialState()),
+      typeOf(op.getDinitialStateImag()), op.getA(), op.getH(), op.getDh(),
+      op.getAImag(), op.getHImag(), op.getDhImag(), op.getInitialState(),
+      op.getInitialStateImag(), op.getDfinalState(), op.getDfinalStateImag(),
+      op.getResetIds(), op.getReverseAttr(), b.getUnitAttr());
+  replaceBySums(b, op, whole);
 }
 
 namespace {
@@ -123,6 +145,13 @@ struct SplitScans : heddle::impl::SplitScansPassBase<SplitScans> {
     });
     for (SelectiveScanGradOp op : ops)
       split(op, target);
+    SmallVector<LinearScanGradOp> linear;
+    getOperation().walk([&](LinearScanGradOp op) {
+      if (op.hasConstantDecay() && !op.getPartialSums())
+        linear.push_back(op);
+    });
+    for (LinearScanGradOp op : linear)
+      split(op);
   }
 };
 } // namespace

@@ -51,7 +51,8 @@ static std::string opProblem(Operation *op, StringRef target) {
           "ops";
     return text;
   }
-  bool onCpuOnly = isa<SelectiveScanOp, SelectiveScanGradOp, LinearScanOp>(op);
+  bool onCpuOnly = isa<SelectiveScanOp, SelectiveScanGradOp, LinearScanOp,
+                       LinearScanGradOp>(op);
   if ((!target.empty() &&
        isa<SsdOp, GatherOp, ScatterAddOp, RandomBitsOp>(op)) ||
       (target == "gpu" && onCpuOnly)) {

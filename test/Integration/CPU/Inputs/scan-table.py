@@ -1,4 +1,4 @@
-"""Writes tables of scans as MLIR: scan-table.py linear|selective|gradient [PART/PARTS]
+"""Writes tables of scans as MLIR: scan-table.py linear|linear-gradient|selective|gradient [PART/PARTS]
 
 One function per row, the name says what is in it. Inputs come from comments, as
 check.py reads them. With PART every PARTS-th row is written.
@@ -7,6 +7,10 @@ check.py reads them. With PART every PARTS-th row is written.
 import sys
 
 rows = []
+
+# |a| is close to 1, so that little is forgotten over thousands of steps.
+TURN = ("Tensor(shape, (0.9999 * math.cos(0.1 * i) for i in range(shape[0])))",
+        "Tensor(shape, (0.9999 * math.sin(0.1 * i) for i in range(shape[0])))")
 
 
 def tensor(*axes_and_type):
@@ -71,6 +75,29 @@ def linear(name, batch=2, length=40, channels=40, dtype="f32", complex=False,
     function(name, operands, results, "linear_scan", ["reverse"] if reverse else [])
 
 
+def linear_gradient(name, batch=2, length=40, channels=40, dtype="f32", complex=False,
+                    constant=False, initial=False, dfinal=False, resets=0, reverse=False,
+                    decay=None):
+    h = tensor(batch, length, channels, dtype)
+    a = tensor(channels, dtype) if constant else h
+    state = tensor(batch, channels, "f32")
+    decay = decay or ("uniform(-0.7, 0.7, 1)", "uniform(-0.7, 0.7, 2)")
+    operands = [(None, [a, h, h], [decay[0], "normal(3)", "normal(4)"])]
+    results = [("", a), ("", h)]
+    if complex:
+        operands.append(("imag", [a, h, h], [decay[1], "normal(5)", "normal(6)"]))
+        results += [("a_imag", a), ("b_imag", h)]
+    for keyword, there, seed in (("initial_state", initial, 7), ("dfinal_state", dfinal, 9)):
+        for part in ("", "_imag") if complex else ("",):
+            if there:
+                operands.append((keyword + part, [state], [f"normal({seed + len(part)})"]))
+                if keyword == "initial_state":
+                    results.append((keyword + part, state))
+    if resets:
+        operands.append(("reset_ids", [tensor(batch, length, "i32")], [ids(resets)]))
+    function(name, operands, results, "linear_scan_grad", ["reverse"] if reverse else [])
+
+
 def selective(name, batch=2, length=40, channels=40, states=5, dtype="f32",
               delta_dtype=None, groups=None, c_groups=None, skip=False, gate=False,
               bias=False, softplus=True, initial=False, final=True, resets=0,
@@ -129,11 +156,30 @@ def linear_table():
     linear("resets", resets=4)
     linear("resets_at_every_step", resets=40, initial=True)
     linear("no_states", final=False)
-    # |a| is close to 1, so that nothing is forgotten over the whole length.
-    turn = ("Tensor(shape, (0.9999 * math.cos(0.1 * i) for i in range(shape[0])))",
-            "Tensor(shape, (0.9999 * math.sin(0.1 * i) for i in range(shape[0])))")
     linear("decay_close_to_one", constant=True, complex=True, length=3000, channels=7,
-           batch=2, decay=turn, initial=True)
+           batch=2, decay=TURN, initial=True)
+
+
+def linear_gradient_table():
+    for length in (1, 2, 3, 65):
+        linear_gradient(f"length_{length}", length=length, initial=True, dfinal=True)
+    for channels in (1, 33, 300):
+        linear_gradient(f"channels_{channels}", channels=channels, length=9, batch=3,
+                        constant=True)
+    for dtype in ("f32", "bf16", "f16"):
+        for constant in (False, True):
+            for complex in (False, True):
+                name = "_".join([dtype, "constant" if constant else "varying",
+                                 "complex" if complex else "real"])
+                options = dict(dtype=dtype, constant=constant, complex=complex,
+                               initial=True, dfinal=True, length=29)
+                linear_gradient(name, **options)
+                linear_gradient(name + "_reverse_resets", resets=3, reverse=True, **options)
+    linear_gradient("resets", resets=4)
+    linear_gradient("resets_at_every_step", resets=40, initial=True)
+    linear_gradient("one_sequence", batch=1, channels=70, constant=True, complex=True)
+    linear_gradient("decay_close_to_one", constant=True, complex=True, length=3000,
+                    channels=7, decay=TURN, initial=True, dfinal=True)
 
 
 def selective_table():
@@ -194,6 +240,7 @@ def gradient_table():
     gradient("large_steps", delta="uniform(-110.0, 110.0, 2)", bias=True, length=20)
 
 
-{"gradient": gradient_table, "linear": linear_table, "selective": selective_table}[sys.argv[1]]()
+{"gradient": gradient_table, "linear-gradient": linear_gradient_table,
+ "linear": linear_table, "selective": selective_table}[sys.argv[1]]()
 part, parts = (int(n) for n in sys.argv[2].split("/")) if len(sys.argv) > 2 else (0, 1)
 print("\n".join(rows[part::parts]))

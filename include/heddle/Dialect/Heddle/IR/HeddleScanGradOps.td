@@ -105,4 +105,99 @@ def Heddle_SelectiveScanGradOp : Heddle_Op<"selective_scan_grad",
   let hasCanonicalizer = 1;
 }
 
+def Heddle_LinearScanGradOp : Heddle_Op<"linear_scan_grad",
+    [Pure, AttrSizedOperandSegments, AttrSizedResultSegments]> {
+  let summary = "gradients of a linear scan";
+  let description = [{
+    `a`, the states `h` that a `heddle.linear_scan` gave, the cotangents `dh` of
+    these and, where its final state is used, `dfinal_state`. Backwards in
+    walking order, from `g = dfinal_state` (zero without it):
+
+    ```
+    db_t = dh_t + g
+    da_t = db_t * conj(h_{t-1})   (0 where a segment starts)
+    g    = conj(a_t) * db_t       (0 where a segment starts)
+    ```
+
+    `h_{t-1}` of the first step is the initial state, and the last `g` is its
+    gradient. The gradient of a complex value is the pair of the derivatives by
+    its real and by its imaginary part. `da` of an `a` that is constant over time
+    is summed over batch and time; with `partial_sums` it is left as f32 sums per
+    batch entry, (B, D). L = 0 returns dfinal_state as the gradient of the
+    initial state and zeros.
+
+    Constraints:
+
+    - /*linear_scan_grad_c1*/ h is float of shape (B, L, D), dh has its type.
+    - /*linear_scan_grad_c2*/ a has the shape (B, L, D) or (D) and the type of h.
+    - /*linear_scan_grad_c3*/ a_imag, h_imag and dh_imag come together, with the
+      types of their real parts.
+    - /*linear_scan_grad_c4*/ states are f32 of shape (B, D); the imaginary part
+      is there exactly when the scan is complex and the real part is there.
+    - /*linear_scan_grad_c5*/ reset_ids is i32 of shape (B, L).
+    - /*linear_scan_grad_c6*/ db has the type of h, gradients of a and of the
+      initial state have its type, and imaginary parts are there exactly when
+      those of the operands are.
+    - /*linear_scan_grad_c7*/ partial_sums needs an `a` that is constant over
+      time; da is f32 (B, D) then.
+
+    Created by differentiation; becomes a scan kernel. `heddle-split-scans` adds
+    `partial_sums`.
+
+    Example:
+
+    ```mlir
+    func.func @lru_grad(%a: tensor<8xf32>, %ai: tensor<8xf32>,
+                        %h: tensor<2x64x8xf32>, %hi: tensor<2x64x8xf32>,
+                        %dh: tensor<2x64x8xf32>, %dhi: tensor<2x64x8xf32>)
+        -> (tensor<8xf32>, tensor<8xf32>) {
+      %da, %db, %dai, %dbi = heddle.linear_scan_grad %a, %h, %dh
+        imag(%ai, %hi, %dhi : tensor<8xf32>, tensor<2x64x8xf32>, tensor<2x64x8xf32>)
+        : tensor<8xf32>, tensor<2x64x8xf32>, tensor<2x64x8xf32>
+        -> (tensor<8xf32>, tensor<2x64x8xf32>, a_imag tensor<8xf32>,
+            b_imag tensor<2x64x8xf32>)
+      return %da, %dai : tensor<8xf32>, tensor<8xf32>
+    }
+    ```
+  }];
+  let arguments = (ins
+    AnyRankedTensor:$a, AnyRankedTensor:$h, AnyRankedTensor:$dh,
+    Optional<AnyRankedTensor>:$a_imag, Optional<AnyRankedTensor>:$h_imag,
+    Optional<AnyRankedTensor>:$dh_imag,
+    Optional<AnyRankedTensor>:$initial_state,
+    Optional<AnyRankedTensor>:$initial_state_imag,
+    Optional<AnyRankedTensor>:$dfinal_state,
+    Optional<AnyRankedTensor>:$dfinal_state_imag,
+    Optional<AnyRankedTensor>:$reset_ids,
+    UnitAttr:$reverse, UnitAttr:$partial_sums
+  );
+  let results = (outs
+    AnyRankedTensor:$da, AnyRankedTensor:$db,
+    Optional<AnyRankedTensor>:$da_imag, Optional<AnyRankedTensor>:$db_imag,
+    Optional<AnyRankedTensor>:$dinitial_state,
+    Optional<AnyRankedTensor>:$dinitial_state_imag
+  );
+  let assemblyFormat = [{
+    $a `,` $h `,` $dh
+    oilist(`imag` `(` $a_imag `,` $h_imag `,` $dh_imag `:` type($a_imag) `,`
+        type($h_imag) `,` type($dh_imag) `)`
+      | `initial_state` `(` $initial_state `:` type($initial_state) `)`
+      | `initial_state_imag` `(` $initial_state_imag `:` type($initial_state_imag) `)`
+      | `dfinal_state` `(` $dfinal_state `:` type($dfinal_state) `)`
+      | `dfinal_state_imag` `(` $dfinal_state_imag `:` type($dfinal_state_imag) `)`
+      | `reset_ids` `(` $reset_ids `:` type($reset_ids) `)`)
+    attr-dict `:` type($a) `,` type($h) `,` type($dh) `->` `(` type($da) `,`
+    type($db) custom<LinearScanGradResults>(type($da_imag), type($db_imag),
+      type($dinitial_state), type($dinitial_state_imag)) `)`
+  }];
+  let hasVerifier = 1;
+  let hasCanonicalizer = 1;
+  let extraClassDeclaration = [{
+    /// Whether a, h and their gradients are pairs of real tensors.
+    bool isComplex() { return static_cast<bool>(getAImag()); }
+    /// Whether `a` does not change over time.
+    bool hasConstantDecay() { return getA().getType().getRank() == 1; }
+  }];
+}
+
 #endif // HEDDLE_SCAN_GRAD_OPS_TD

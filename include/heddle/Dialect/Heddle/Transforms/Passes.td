@@ -38,14 +38,14 @@ def InlineRegionsPass : Pass<"heddle-inline-regions", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::tensor::TensorDialect"];
 }
 
-<<<<<<< HEAD
 def SplitScansPass : Pass<"heddle-split-scans", "::mlir::func::FuncOp"> {
   let summary = "leaves the sums of scan gradients over blocks to other kernels";
   let description = [{
     `heddle.selective_scan_grad` gets `partial_sums`: as many blocks to a batch
     entry as the target wants, each with its own part of the gradients of b and
     c. The parts, and the parts by batch entry of the gradients of a, d and
-    delta_bias, are added by linalg.reduce, in a fixed order.
+    delta_bias, are added by linalg.reduce, in a fixed order. So are the parts of
+    a decay that is constant over time in `heddle.linear_scan_grad`.
   }];
   let options = [
     Option<"lanes", "lanes", "int64_t", "32", "rows of a panel on the target">,
@@ -55,7 +55,9 @@ def SplitScansPass : Pass<"heddle-split-scans", "::mlir::func::FuncOp"> {
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
     "::mlir::tensor::TensorDialect"
-=======
+  ];
+}
+
 def DifferentiatePass : Pass<"heddle-differentiate", "::mlir::ModuleOp"> {
   let summary = "expands heddle.value_and_grad by reverse mode";
   let description = [{
@@ -75,7 +77,6 @@ def DifferentiatePass : Pass<"heddle-differentiate", "::mlir::ModuleOp"> {
     "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
     "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect",
     "::mlir::func::FuncDialect", "::heddle::HeddleDialect"
->>>>>>> main
   ];
 }
 
