@@ -150,6 +150,11 @@ static void addFuseStage(OpPassManager &pm, const TileTarget &target) {
   SplitAttentionGradPassOptions split;
   split.threads = target.matrixUnits ? 0 : target.threads;
   pm.addNestedPass<func::FuncOp>(createSplitAttentionGradPass(split));
+  SplitScansPassOptions scans;
+  scans.lanes = target.lanes;
+  scans.threads = target.threads;
+  scans.matrixUnits = target.matrixUnits;
+  pm.addNestedPass<func::FuncOp>(createSplitScansPass(scans));
   pm.addNestedPass<func::FuncOp>(createConvertElementwiseToLinalgPass());
   pm.addNestedPass<func::FuncOp>(createCollapseReductionsPass());
   pm.addPass(createFuseKernelsPass(options));

@@ -232,6 +232,12 @@ LogicalResult Evaluation::evaluateOp(Operation *op, Operands operands,
       .Case([&](SelectiveScanOp o) {
         return evaluateSelectiveScan(o, operands, options, results);
       })
+      .Case([&](SelectiveScanGradOp o) {
+        return evaluateSelectiveScanGrad(o, operands, options, results);
+      })
+      .Case([&](LinearScanGradOp o) {
+        return evaluateLinearScanGrad(o, operands, options, results);
+      })
       .Case([&](SsdOp o) { return evaluateSsd(o, operands, options, results); })
       .Case([&](LinearScanOp o) {
         return evaluateLinearScan(o, operands, options, results);

@@ -49,6 +49,14 @@ evaluateAttentionGrad(AttentionGradOp op, Operands operands,
 llvm::LogicalResult evaluateSelectiveScan(SelectiveScanOp op, Operands operands,
                                           const ReferenceOptions &options,
                                           Results &results);
+llvm::LogicalResult evaluateSelectiveScanGrad(SelectiveScanGradOp op,
+                                              Operands operands,
+                                              const ReferenceOptions &options,
+                                              Results &results);
+llvm::LogicalResult evaluateLinearScanGrad(LinearScanGradOp op,
+                                           Operands operands,
+                                           const ReferenceOptions &options,
+                                           Results &results);
 llvm::LogicalResult evaluateSsd(SsdOp op, Operands operands,
                                 const ReferenceOptions &options,
                                 Results &results);

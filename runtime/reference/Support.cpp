@@ -53,8 +53,9 @@ public:
           checkElementOp(&nested);
       return;
     }
-    if (isa<SelectiveScanOp, SsdOp, LinearScanOp, NameOp, GatherOp,
-            ScatterAddOp, RandomBitsOp, linalg::SoftmaxOp>(op) ||
+    if (isa<SelectiveScanOp, SelectiveScanGradOp, SsdOp, LinearScanOp,
+            LinearScanGradOp, NameOp, GatherOp, ScatterAddOp, RandomBitsOp,
+            linalg::SoftmaxOp>(op) ||
         isTensorOp(op))
       return;
     std::string why = ElementProgram::whyUnsupported(op);

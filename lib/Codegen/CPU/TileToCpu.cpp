@@ -161,6 +161,11 @@ Buffer TileToCpu::allocate(RankedTensorType type, Layout layout) {
     // An odd number of cache lines per row keeps rows in different cache sets.
     int64_t stride = llvm::alignTo(type.getDimSize(1), lanes);
     shape = {type.getDimSize(0), stride + target.vectorLanes};
+  } else if (type.getRank() == 3) {
+    shape = {type.getDimSize(0),
+             static_cast<int64_t>(
+                 llvm::divideCeil(type.getDimSize(1), lanes)),
+             type.getDimSize(2), lanes};
   } else {
     int64_t n = type.getRank() == 0 ? 1 : type.getDimSize(0);
     shape = {static_cast<int64_t>(llvm::alignTo(n, lanes))};
@@ -361,7 +366,8 @@ LogicalResult TileToCpu::emitBlock(Block &block) {
         continue;
       }
       bool independent =
-          !isa<scf::ForOp, scf::YieldOp, scf::InParallelOp, TileStoreOp>(*next);
+          !isa<scf::ForOp, scf::YieldOp, scf::InParallelOp, TileStoreOp,
+               tensor::InsertSliceOp>(*next);
       if (!independent)
         break;
       if (failed(emitOp(&*next)))
@@ -391,7 +397,11 @@ LogicalResult TileToCpu::emitOp(Operation *op) {
   if (isa<tensor::EmptyOp, scf::InParallelOp, scf::YieldOp,
           bufferization::ToTensorOp>(op))
     return success();
+  if (auto insert = dyn_cast<tensor::InsertSliceOp>(op))
+    return emitPartWrite(insert);
   if (auto slice = dyn_cast<tensor::ExtractSliceOp>(op)) {
+    if (!slice.getSource().getDefiningOp<bufferization::ToTensorOp>())
+      return emitPartRead(slice);
     notePending(slice);
     return isLoadEnd(slice) ? emitLoad(slice) : success();
   }
@@ -476,7 +486,9 @@ LogicalResult TileToCpu::emitFor(scf::ForOp op) {
       continue;
     }
     Buffer from = bufferFor(init);
-    if (!from.isSplat() && isLastUse(init, op)) {
+    if (init.getDefiningOp<tensor::EmptyOp>()) {
+      carried[i] = allocate(type, layoutOf(op.getRegionIterArgs()[i]));
+    } else if (!from.isSplat() && !from.borrowed && isLastUse(init, op)) {
       carried[i] = from;
     } else {
       carried[i] = allocate(type, layoutOf(op.getRegionIterArgs()[i]));

@@ -80,7 +80,8 @@ struct VerifyTiles : heddle::impl::VerifyTilesPassBase<VerifyTiles> {
           return WalkResult::advance();
         bool known =
             isa<scf::ForallOp, scf::InParallelOp, scf::ForOp, scf::YieldOp,
-                tensor::ExtractSliceOp, tensor::ExtractOp, tensor::PadOp,
+                tensor::ExtractSliceOp, tensor::InsertSliceOp,
+                tensor::ExtractOp, tensor::PadOp,
                 tensor::YieldOp, tensor::EmptyOp, linalg::GenericOp,
                 linalg::FillOp, linalg::TransposeOp, linalg::YieldOp,
                 linalg::IndexOp, bufferization::ToTensorOp, TileStoreOp,

@@ -112,6 +112,10 @@ llvm::LogicalResult buildRowsTile(mlir::func::FuncOp kernel,
 llvm::LogicalResult buildScanTile(mlir::func::FuncOp kernel,
                                   const TileTarget &target);
 
+/// Blocks that share the channels of a batch entry in the gradient of a
+/// selective scan, each with its own part of the sums over channels.
+int64_t selectiveScanParts(SelectiveScanGradOp op, const TileTarget &target);
+
 } // namespace heddle
 
 #endif // HEDDLE_CODEGEN_TILE_TILEBUILDER_H

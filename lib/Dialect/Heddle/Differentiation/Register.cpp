@@ -10,4 +10,5 @@ void heddle::registerDifferentiation(mlir::DialectRegistry &registry) {
   registerLinalgRules(registry);
   registerLinearScanRule(registry);
   registerTensorRules(registry);
+  registerSelectiveScanRule(registry);
 }

@@ -13,6 +13,7 @@ void registerLayerScanRule(mlir::DialectRegistry &registry);
 void registerLinalgRules(mlir::DialectRegistry &registry);
 void registerLinearScanRule(mlir::DialectRegistry &registry);
 void registerTensorRules(mlir::DialectRegistry &registry);
+void registerSelectiveScanRule(mlir::DialectRegistry &registry);
 
 } // namespace heddle
 

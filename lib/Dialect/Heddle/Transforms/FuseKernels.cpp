@@ -120,7 +120,8 @@ OpClass Fuser::classify(Operation *op) {
   }
   if (isa<AttentionOp, AttentionGradOp>(op))
     return OpClass::Attention;
-  if (isa<LinearScanOp, SelectiveScanOp>(op))
+  if (isa<LinearScanOp, LinearScanGradOp, SelectiveScanOp, SelectiveScanGradOp>(
+          op))
     return OpClass::Scan;
   auto generic = dyn_cast<linalg::GenericOp>(op);
   if (isRowsContraction(generic)) {

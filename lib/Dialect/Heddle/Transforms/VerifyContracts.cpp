@@ -51,7 +51,8 @@ static std::string opProblem(Operation *op, StringRef target) {
           "ops";
     return text;
   }
-  bool onCpuOnly = isa<SelectiveScanOp, LinearScanOp, SsdOp>(op);
+  bool onCpuOnly = isa<SelectiveScanOp, SelectiveScanGradOp, LinearScanOp,
+                       LinearScanGradOp, SsdOp>(op);
   if (target == "gpu" && onCpuOnly) {
     os << "'" << op->getName()
        << "' has no " << target << " kernel yet; run it with --device=reference";

@@ -90,6 +90,26 @@ def SplitAttentionGradPass : Pass<"heddle-split-attention-grad", "::mlir::func::
   ];
 }
 
+def SplitScansPass : Pass<"heddle-split-scans", "::mlir::func::FuncOp"> {
+  let summary = "leaves the sums of scan gradients over blocks to other kernels";
+  let description = [{
+    `heddle.selective_scan_grad` gets `partial_sums`: as many blocks to a batch
+    entry as the target wants, each with its own part of the gradients of b and
+    c. The parts, and the parts by batch entry of the gradients of a, d and
+    delta_bias, are added by linalg.reduce, in a fixed order. So are the parts of
+    a decay that is constant over time in `heddle.linear_scan_grad`.
+  }];
+  let options = [
+    Option<"lanes", "lanes", "int64_t", "32", "rows of a panel on the target">,
+    Option<"threads", "threads", "int64_t", "2", "workers that a grid should feed">,
+    Option<"matrixUnits", "matrix-units", "bool", "false", "the target is a GPU">
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::tensor::TensorDialect"
+  ];
+}
+
 def DifferentiatePass : Pass<"heddle-differentiate", "::mlir::ModuleOp"> {
   let summary = "expands heddle.value_and_grad by reverse mode";
   let description = [{
