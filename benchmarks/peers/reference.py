@@ -93,6 +93,10 @@ def transformer(row, inputs, x):
 
 def compare(row, inputs, result):
     """finite, rel_err, max_abs_err and what was compared."""
+    if (row["suite"] not in ("attention", "transformer") or
+            row.get("op") == "train_step"):
+        return {"finite": bool(np.isfinite(result).all()),
+                "check": "finite values"}
     if row["suite"] == "attention":
         pairs = []
         for b, h in sorted({(0, 0), (row["batch"] - 1, row["heads"] - 1)}):

@@ -2,7 +2,9 @@
 
 #include "Compiler.h"
 
+#include "common/GpuFacts.h"
 #include "heddle/Dialect/Heddle/IR/Heddle.h"
+#include "heddle/Dialect/Heddle/Transforms/Passes.h"
 #include "heddle/Pipelines/Pipelines.h"
 #include "heddle/Reference/Compare.h"
 #include "heddle/Reference/Evaluator.h"
@@ -139,6 +141,8 @@ Status heddle::run::compileModel(const std::string &text,
   CompileOptions options;
   options.entry = request.entry;
   options.target = request.target;
+  if (request.tf32)
+    options.f32Precision = F32Precision::Tf32;
   options.gpu.makePtx = !request.emulator;
   options.gpu.makeEmulator = request.emulator;
   if (!model.get() ||
@@ -156,13 +160,10 @@ std::string heddle::run::targetOfArchitecture(int sm) {
   return name;
 }
 
-std::optional<KernelOccupancy>
-heddle::run::occupancyOf(const std::string &target, const GpuKernel &kernel) {
-  std::optional<Occupancy> o = kernelOccupancy(target, kernel);
-  if (!o)
-    return std::nullopt;
-  return KernelOccupancy{o->blocksPerSM, o->fraction,
-                         limitName(o->limit).str()};
+KernelFacts heddle::run::kernelFacts(const std::string &target,
+                                     const KernelInfo &info,
+                                     const GpuKernel &kernel) {
+  return kernelFactsOn(nullptr)(target, info, kernel);
 }
 
 Status heddle::run::importModel(const std::string &text,
@@ -196,6 +197,10 @@ Status heddle::run::evaluateReference(const Function &function,
   if (!op)
     return model.error("expected a function '" + function.name +
                        "' in its source, found none; compile the model again");
+  // Gradients are evaluated as they are written out; central differences, in the
+  // tests of the rules, judge what is written.
+  if (failed(differentiate(model.get())))
+    return model.error("expected gradients that can be taken");
   auto evaluateIn = [&](ReferenceMode mode,
                         SmallVectorImpl<ReferenceTensor> &out) {
     ReferenceOptions options;
@@ -222,6 +227,16 @@ Rounding heddle::run::roundingOf(const Function &function) {
   Model model(function.source, "<source of " + function.name + ">");
   std::string text;
   int64_t products = 0;
+  Rounding rounding;
+  if (model.get()) {
+    model.get().walk([&](ValueAndGradOp op) {
+      rounding.backward |= op->getParentOfType<func::FuncOp>().getName() ==
+                           function.name;
+    });
+    // Where it fails, evaluateReference says so.
+    if (rounding.backward)
+      (void)differentiate(model.get());
+  }
   if (auto op = model.get()
                     ? model.get().lookupSymbol<func::FuncOp>(function.name)
                     : func::FuncOp()) {
@@ -229,16 +244,17 @@ Rounding heddle::run::roundingOf(const Function &function) {
     op->print(os);
     op->walk([&](Operation *inner) {
       auto linalgOp = dyn_cast<linalg::LinalgOp>(inner);
-      products += isa<AttentionOp>(inner) ||
+      products += isa<AttentionOp, AttentionGradOp>(inner) ||
                   (linalgOp && linalgOp.getNumReductionLoops() > 0 &&
                    linalgOp.getNumDpsInputs() > 1);
     });
   }
   llvm::StringRef source = text;
-  Rounding rounding;
   rounding.bf16 = source.contains("bf16");
   rounding.tf32 = source.contains("tf32");
   rounding.model = products > 1;
+  rounding.backward = source.contains("heddle.attention_grad") ||
+                      source.contains("heddle.value_and_grad");
   for (size_t at = source.find("f16"); at != llvm::StringRef::npos;
        at = source.find("f16", at + 1))
     rounding.f16 |= at == 0 || source[at - 1] != 'b';
@@ -251,6 +267,7 @@ Status heddle::run::judge(const HostTensor &actual,
   CompareOptions options;
   options.tf32 = rounding.tf32;
   options.model = rounding.model;
+  options.backward = rounding.backward;
   if (rounding.bf16 || rounding.f16)
     options.computeType = rounding.bf16 ? DType::BF16 : DType::F16;
   ReferenceTensor exact = toTensor(reference, reference.exact);

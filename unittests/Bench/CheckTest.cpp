@@ -61,7 +61,7 @@ protected:
 
   Row stored(const Checker &checker) {
     Row row;
-    checker.store(row, output);
+    checker.store(row, outputs);
     return row;
   }
 
@@ -77,7 +77,8 @@ protected:
   Session session;
   Model model;
   std::vector<HostTensor> inputs;
-  HostTensor output;
+  std::vector<HostTensor> outputs = std::vector<HostTensor>(1);
+  HostTensor &output = outputs.front();
 };
 
 TEST_F(CheckTest, a_right_result_passes_whole_and_sampled) {
@@ -85,9 +86,9 @@ TEST_F(CheckTest, a_right_result_passes_whole_and_sampled) {
     inputs.clear();
     prepareAttention(dtype);
     Checker whole(session, dtype), sampled(session, dtype);
-    ASSERT_TRUE(whole.whole({model, inputs, output}).ok());
+    ASSERT_TRUE(whole.whole({model, inputs, outputs}).ok());
     ASSERT_TRUE(
-        sampled.attentionRows({model, inputs, output}, {0, 31, 99}).ok());
+        sampled.attentionRows({model, inputs, outputs}, {0, 31, 99}).ok());
     for (const Checker *checker : {&whole, &sampled}) {
       Row row = stored(*checker);
       EXPECT_EQ(row["correct"], true) << row.dump();
@@ -102,13 +103,13 @@ TEST_F(CheckTest, one_wrong_element_of_the_last_head_is_found) {
   int64_t last = output.type.numElements() - 1;
   output.as<float>()[last] += 0.1f;
   Checker whole(session, DType::F32);
-  ASSERT_TRUE(whole.whole({model, inputs, output}).ok());
+  ASSERT_TRUE(whole.whole({model, inputs, outputs}).ok());
   Row row = stored(whole);
   EXPECT_EQ(row["correct"], false);
   EXPECT_NEAR(row["max_abs_err"].get<double>(), 0.1, 1e-3);
   EXPECT_TRUE(row.contains("wrong"));
   Checker sampled(session, DType::F32);
-  ASSERT_TRUE(sampled.attentionRows({model, inputs, output}, {0, 99}).ok());
+  ASSERT_TRUE(sampled.attentionRows({model, inputs, outputs}, {0, 99}).ok());
   EXPECT_EQ(stored(sampled)["correct"], false);
 }
 
@@ -116,7 +117,7 @@ TEST_F(CheckTest, a_nan_outside_the_samples_is_found) {
   prepareAttention(DType::F32);
   output.as<float>()[5 * 3 * 8] = std::nanf(""); // row 5
   Checker checker(session, DType::F32);
-  ASSERT_TRUE(checker.attentionRows({model, inputs, output}, {0, 99}).ok());
+  ASSERT_TRUE(checker.attentionRows({model, inputs, outputs}, {0, 99}).ok());
   Row row = stored(checker);
   EXPECT_EQ(row["finite"], false);
   EXPECT_EQ(row["correct"], false);
@@ -126,7 +127,7 @@ TEST_F(CheckTest, a_result_that_was_never_written_is_wrong) {
   prepareAttention(DType::BF16);
   std::fill(output.bytes.begin(), output.bytes.end(), 0xff);
   Checker checker(session, DType::BF16);
-  ASSERT_TRUE(checker.whole({model, inputs, output}).ok());
+  ASSERT_TRUE(checker.whole({model, inputs, outputs}).ok());
   EXPECT_EQ(stored(checker)["correct"], false);
 }
 
@@ -135,7 +136,7 @@ TEST_F(CheckTest, a_failing_part_is_not_hidden_by_a_passing_one) {
   HostTensor good = output;
   output.as<float>()[0] += 1.0f;
   Checker checker(session, DType::F32);
-  ASSERT_TRUE(checker.whole({model, inputs, output}).ok());
+  ASSERT_TRUE(checker.whole({model, inputs, outputs}).ok());
   ASSERT_TRUE(checker.whole({model, inputs, good}).ok());
   EXPECT_EQ(stored(checker)["correct"], false);
 }
@@ -152,7 +153,7 @@ TEST_F(CheckTest, a_16_bit_model_is_judged_by_its_declared_roundings) {
   prepare();
   Checker checker(session, DType::BF16);
   checker.judgeAsModel();
-  ASSERT_TRUE(checker.whole({model, inputs, output}).ok());
+  ASSERT_TRUE(checker.whole({model, inputs, outputs}).ok());
   Row row = stored(checker);
   EXPECT_EQ(row["correct"], true) << row.dump();
   // Above what one op may lose, which is why the cap of one op is no rule here.
@@ -161,7 +162,7 @@ TEST_F(CheckTest, a_16_bit_model_is_judged_by_its_declared_roundings) {
   storeElement(output.bytes.data(), DType::BF16, 7, 1.5);
   Checker wrong(session, DType::BF16);
   wrong.judgeAsModel();
-  ASSERT_TRUE(wrong.whole({model, inputs, output}).ok());
+  ASSERT_TRUE(wrong.whole({model, inputs, outputs}).ok());
   EXPECT_EQ(stored(wrong)["correct"], false);
 }
 
@@ -169,7 +170,7 @@ TEST_F(CheckTest, errors_of_the_reference_device_are_the_rows) {
   prepareAttention(DType::F32);
   inputs.pop_back();
   Checker checker(session, DType::F32);
-  Status status = checker.whole({model, inputs, output});
+  Status status = checker.whole({model, inputs, outputs});
   EXPECT_EQ(status.message.rfind("check: ", 0), 0u) << status.message;
 }
 

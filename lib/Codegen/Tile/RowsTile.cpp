@@ -474,6 +474,10 @@ void RowsBuilder::build(ArrayRef<Value> roots, const RowsShape &rowsShape) {
                   shape.colTile, extent, 1);
     emit(dims);
   }
+  if (shape.warps)
+    kernel->setAttr(kKernelWarps, b.getI64IntegerAttr(shape.warps));
+  if (shape.stages)
+    kernel->setAttr(kKernelStages, b.getI64IntegerAttr(shape.stages));
   std::string name;
   llvm::raw_string_ostream os(name);
   if (shape.row >= 0)

@@ -45,6 +45,8 @@ struct RowsShape {
   int64_t depthTile = 256;  // of a contraction's reduction axis
   int64_t hiddenTile = 128; // of the hidden axis between two contractions
   bool colsInside = false;  // one block makes all columns of its rows
+  int64_t warps = 0;        // of a block on a GPU; 0: the default
+  int64_t stages = 0;       // of copies on a GPU; 0: the default
 };
 
 /// Chooses for a kernel with result `root`; nullopt where some op cannot be

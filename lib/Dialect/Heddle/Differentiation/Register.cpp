@@ -4,5 +4,10 @@
 #include "heddle/Dialect/Heddle/Differentiation/Differentiation.h"
 
 void heddle::registerDifferentiation(mlir::DialectRegistry &registry) {
+  registerAttentionRules(registry);
   registerElementwiseRules(registry);
+  registerLayerScanRule(registry);
+  registerLinalgRules(registry);
+  registerLinearScanRule(registry);
+  registerTensorRules(registry);
 }

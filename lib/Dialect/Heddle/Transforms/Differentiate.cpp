@@ -48,7 +48,8 @@ private:
 } // namespace
 
 /// Brings a loss into the form that rules exist for: no checkpoints, named
-/// structured ops in their general form, attention without a rule written out.
+/// structured ops in their general form, attention without a rule and ssd
+/// written out.
 LogicalResult Expander::prepare(func::FuncOp function) {
   IRRewriter rewriter(function.getContext());
   SmallVector<CheckpointOp> checkpoints;
@@ -65,6 +66,9 @@ LogicalResult Expander::prepare(func::FuncOp function) {
     rewriter.setInsertionPoint(op);
     if (auto attention = dyn_cast<AttentionOp>(op)) {
       if (failed(decomposeAttention(rewriter, attention)))
+        return failure();
+    } else if (auto ssd = dyn_cast<SsdOp>(op)) {
+      if (failed(decomposeSsd(rewriter, ssd)))
         return failure();
     } else if (auto named = dyn_cast<linalg::LinalgOp>(op);
                named && !isa<linalg::FillOp>(op)) {
@@ -96,7 +100,8 @@ FailureOr<func::FuncOp> Expander::gradientOf(func::FuncOp callee,
   Value one = constantLike(b, value.getLoc(), value.getType(), 1.0);
   if (failed(differentiateBlock(b, block, inputs, value, one, found)))
     return failure();
-  SmallVector<Value> results{value};
+  // A rule may have replaced the op that the value came from.
+  SmallVector<Value> results{terminator->getOperand(0)};
   for (auto [input, gradient] : llvm::zip(inputs, found))
     results.push_back(gradient ? gradient
                                : zeros(b, input.getLoc(), input.getType()));
@@ -148,6 +153,10 @@ LogicalResult Expander::expand(func::FuncOp function) {
     if (failed(expand(op)))
       return failure();
   running.erase(function);
+  if (!ops.empty()) { // a loss or a gradient that nobody asks for
+    IRRewriter rewriter(function.getContext());
+    (void)runRegionDCE(rewriter, function->getRegions());
+  }
   return success();
 }
 

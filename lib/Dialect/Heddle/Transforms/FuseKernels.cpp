@@ -73,6 +73,22 @@ private:
 };
 } // namespace
 
+/// Whether a slice of constant offsets starts at a multiple of 16 bytes, as the
+/// kernels of a GPU expect of buffers.
+static bool isAligned(tensor::ExtractSliceOp slice) {
+  auto type = slice.getSourceType();
+  Type element = type.getElementType();
+  int64_t stride = element.isIndex()
+                       ? 8
+                       : llvm::divideCeil(element.getIntOrFloatBitWidth(), 8);
+  int64_t offset = 0;
+  for (int64_t d = type.getRank() - 1; d >= 0; --d) {
+    offset += *getConstantIntValue(slice.getMixedOffsets()[d]) * stride;
+    stride *= type.getDimSize(d);
+  }
+  return offset % 16 == 0;
+}
+
 OpClass Fuser::classify(Operation *op) {
   if (isa<tensor::EmptyOp>(op))
     return OpClass::Free;
@@ -104,9 +120,11 @@ OpClass Fuser::classify(Operation *op) {
       else if (*size != type.getDimSize(d))
         whole = false;
     }
+    if (contiguous && target.matrixUnits && !isAligned(slice))
+      contiguous = false; // a copy of its own
     return contiguous ? OpClass::View : OpClass::Loops;
   }
-  if (isa<AttentionOp>(op))
+  if (isa<AttentionOp, AttentionGradOp>(op))
     return OpClass::Attention;
   if (isa<LinearScanOp, SelectiveScanOp>(op))
     return OpClass::Scan;
@@ -391,6 +409,19 @@ LogicalResult Fuser::outlineOp(Operation *op, StringRef family) {
                       OpBuilder(op).getDenseI64ArrayAttr({arg}));
     }
   }
+  if (auto grad = dyn_cast<AttentionGradOp>(op)) {
+    // Rows of out are read before those of d_query are written, by one block;
+    // so are the keys of a block before d_key.
+    Value over = grad.getDQuery() ? grad.getOut()
+                 : grad.getDKey() ? grad.getKey()
+                                  : Value();
+    if (over && over.getType() == op->getResult(0).getType() &&
+        llvm::count(op->getOperands(), over) == 1) {
+      int64_t arg = llvm::find(inputs, over) - inputs.begin();
+      kernel->setAttr(kKernelInPlace,
+                      OpBuilder(op).getDenseI64ArrayAttr({arg}));
+    }
+  }
   insert(kernel);
   launch(kernel, inputs.getArrayRef(), op->getResults(), op);
   return success();
@@ -540,21 +571,25 @@ LogicalResult Fuser::outline(ArrayRef<Value> roots) {
   if (!llvm::all_of(results, [&](Value result) {
         return chooseRowsShape(result, target).has_value();
       })) {
-    // No tiling of the whole: keep what the last op reads and run that op by
-    // itself.
     kernel.erase();
-    for (Value v : roots) {
-      Operation *last = v.getDefiningOp();
-      for (Value in : last->getOperands())
-        if (isFused(in)) {
-          kept.insert(in);
-          if (failed(outline(in)))
-            return failure();
-        }
-      if (failed(outlineOp(last, "loops")))
-        return failure();
+    if (roots.size() > 1) {
+      for (Value v : roots)
+        if (failed(outline(v)))
+          return failure();
+      return success();
     }
-    return success();
+    // No tiling of the whole: keep what the last op reads, one by one and
+    // reductions first, until the rest has one.
+    Operation *last = root.getDefiningOp();
+    Value next;
+    for (Value in : last->getOperands())
+      if (isFused(in) && (!next || (reductionIn(in) && !reductionIn(next))))
+        next = in;
+    if (next) {
+      kept.insert(next);
+      return failed(outline(next)) ? failure() : outline(root);
+    }
+    return outlineOp(last, "loops");
   }
   insert(kernel);
   launch(kernel, inputs.getArrayRef(), roots, at);
@@ -570,7 +605,8 @@ LogicalResult Fuser::run() {
   for (Operation *op : ops) {
     OpClass c = classify(op);
     if (c == OpClass::Attention) {
-      if (failed(outlineOp(op, "attention")))
+      if (failed(outlineOp(op, isa<AttentionOp>(op) ? "attention"
+                                                : "attention_grad")))
         return failure();
     } else if (c == OpClass::Scan) {
       if (failed(outlineOp(op, "scan")))
@@ -621,6 +657,39 @@ static void removeEmptyLoops(func::FuncOp f) {
           b, op->getLoc(),
           DenseElementsAttr::get(type, ArrayRef<Attribute>())));
     }
+  }
+}
+
+/// Scans and attention read their operands from memory: one that is the same
+/// number everywhere is written there by an elementwise kernel.
+static void materializeSplats(func::FuncOp f) {
+  SmallVector<OpOperand *> operands;
+  f.walk([&](Operation *op) {
+    if (isa<AttentionOp, LinearScanOp, SelectiveScanOp>(op))
+      for (OpOperand &operand : op->getOpOperands())
+        operands.push_back(&operand);
+  });
+  for (OpOperand *operand : operands) {
+    auto type = cast<RankedTensorType>(operand->get().getType());
+    DenseElementsAttr dense;
+    if (type.getNumElements() == 0 ||
+        !matchPattern(operand->get(), m_Constant(&dense)) || !dense.isSplat())
+      continue;
+    OpBuilder b(operand->getOwner());
+    Location loc = operand->getOwner()->getLoc();
+    Value empty = tensor::EmptyOp::create(b, loc, type.getShape(),
+                                          type.getElementType());
+    SmallVector<utils::IteratorType> iterators(type.getRank(),
+                                               utils::IteratorType::parallel);
+    auto write = linalg::GenericOp::create(
+        b, loc, type, ValueRange(), empty,
+        b.getMultiDimIdentityMap(type.getRank()), iterators,
+        [&](OpBuilder &b, Location loc, ValueRange) {
+          Value element = arith::ConstantOp::create(
+              b, loc, cast<TypedAttr>(dense.getSplatValue<Attribute>()));
+          linalg::YieldOp::create(b, loc, element);
+        });
+    operand->set(write.getResult(0));
   }
 }
 
@@ -679,6 +748,7 @@ struct FuseKernels : heddle::impl::FuseKernelsPassBase<FuseKernels> {
         }
       }
       removeEmptyLoops(f);
+      materializeSplats(f);
       (void)runRegionDCE(rewriter, f->getRegions());
       if (failed(refuseScalars(f)) ||
           failed(Fuser(f, symbols, byBody, target).run()))
