@@ -424,9 +424,14 @@ static bool readsLocally(Value v, Value input, ArrayRef<int64_t> axis,
 }
 
 bool heddle::mayWriteOver(Value root, Value input, const TileTarget &target) {
+  return mayWriteOver(root, root, input, target);
+}
+
+bool heddle::mayWriteOver(ArrayRef<Value> roots, Value root, Value input,
+                          const TileTarget &target) {
   if (root.getType() != input.getType())
     return false;
-  std::optional<RowsShape> shape = chooseRowsShape(root, target);
+  std::optional<RowsShape> shape = chooseRowsShape(roots.front(), target);
   if (!shape)
     return false;
   auto type = cast<RankedTensorType>(root.getType());
@@ -438,5 +443,7 @@ bool heddle::mayWriteOver(Value root, Value input, const TileTarget &target) {
   SmallVector<int64_t> axis;
   for (int64_t d = 0; d < type.getRank(); ++d)
     axis.push_back(d);
-  return readsLocally(root, input, axis, *shape, single);
+  return llvm::all_of(roots, [&](Value r) {
+    return readsLocally(r, input, axis, *shape, single);
+  });
 }

@@ -59,6 +59,12 @@ std::optional<RowsShape> chooseRowsShape(mlir::Value root,
 /// reads: each block must read of it only what that block writes.
 bool mayWriteOver(mlir::Value root, mlir::Value input, const TileTarget &target);
 
+/// Whether result `root` of a kernel of elementwise results of one shape may
+/// write over `input`: every result must read of it only the element that it
+/// makes itself.
+bool mayWriteOver(llvm::ArrayRef<mlir::Value> roots, mlir::Value root,
+                  mlir::Value input, const TileTarget &target);
+
 } // namespace heddle
 
 #endif // HEDDLE_CODEGEN_TILE_ROWSANALYSIS_H
