@@ -169,7 +169,7 @@ TEST_F(CheckTest, a_result_that_was_never_written_is_wrong) {
 
 TEST_F(CheckTest, a_failing_part_is_not_hidden_by_a_passing_one) {
   prepareAttention(DType::F32);
-  HostTensor good = output;
+  std::vector<HostTensor> good = outputs;
   output.as<float>()[0] += 1.0f;
   Checker checker(session, DType::F32);
   ASSERT_TRUE(checker.whole({model, inputs, outputs}).ok());
