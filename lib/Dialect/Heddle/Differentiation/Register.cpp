@@ -5,4 +5,8 @@
 
 void heddle::registerDifferentiation(mlir::DialectRegistry &registry) {
   registerElementwiseRules(registry);
+  registerLayerScanRule(registry);
+  registerLinalgRules(registry);
+  registerLinearScanRule(registry);
+  registerTensorRules(registry);
 }
