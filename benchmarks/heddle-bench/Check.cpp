@@ -80,14 +80,19 @@ Status Checker::whole(const CheckedRun &run) {
 Status Checker::attentionRows(const CheckedRun &run,
                               const std::vector<int64_t> &rows) {
   AttentionOp attention;
+  AttentionGradOp gradient;
   run.model.module.get()->walk([&](AttentionOp op) { attention = op; });
+  run.model.module.get()->walk([&](AttentionGradOp op) { gradient = op; });
   std::vector<PartReference> references;
   Status status = evaluateModes(
       session.mlir, needsDeclared(), session.options.threads, references,
       [&](const ReferenceOptions &options,
           SmallVectorImpl<ReferenceTensor> &results) {
-        return evaluateAttentionRows(attention, run.inputs, rows, options,
-                                     results);
+        if (!gradient)
+          return evaluateAttentionRows(attention, run.inputs, rows, options,
+                                       results);
+        return evaluateAttentionGradRows(attention, gradient, run.inputs, rows,
+                                         options, results.emplace_back());
       });
   if (status)
     merge(heddle::selectRows(run.outputs.front(), /*axis=*/1, rows),
@@ -100,6 +105,7 @@ void Checker::merge(const HostTensor &actual, const PartReference &reference,
   CompareOptions options;
   options.computeType = compute;
   options.model = isModel;
+  options.tf32 = tf32;
   options.backward = isBackward;
   CompareResult result = compareWithReference(
       actual, reference.exact,

@@ -35,13 +35,17 @@ public:
   /// Results are gradients, or follow from them: their limits.
   void judgeAsGradients() { isBackward = true; }
 
+  /// Products of f32 were formed from operands rounded to TF32.
+  void judgeAsTf32() { tf32 = true; }
+
   /// Names what is compared: "whole output", "batch 0,7".
   void describe(std::string text) { what = std::move(text); }
 
   /// Evaluates the whole graph. Errors are "check: message".
   Status whole(const CheckedRun &run);
   /// Evaluates the given query rows of the graph's attention op, whose operands
-  /// are the arguments in order, for every batch and head.
+  /// are the arguments in order, for every batch and head; of a graph of its
+  /// gradients those of d_query, the first result.
   Status attentionRows(const CheckedRun &run, const std::vector<int64_t> &rows);
 
   /// Writes finite (of all outputs, whole), rel_err, max_abs_err, check, correct
@@ -51,12 +55,12 @@ public:
 private:
   /// Whether results are also judged by what their roundings must cost.
   bool needsDeclared() const {
-    return compute == DType::BF16 || compute == DType::F16;
+    return compute == DType::BF16 || compute == DType::F16 || tf32;
   }
 
   const Session &session;
   DType compute;
-  bool isModel = false, isBackward = false;
+  bool isModel = false, isBackward = false, tf32 = false;
   std::string what = "whole output";
   // Of the worst part so far.
   double relError = 0, maxAbsError = 0;

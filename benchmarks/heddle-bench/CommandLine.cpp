@@ -51,6 +51,7 @@ static Status finishDevice(CommandLine &options, const std::string &sanitize,
   std::string error;
   if (failed(parseTargets(run.target, gpus, error)))
     return Status::error(error);
+  options.selection.gpu = !gpus.empty();
   run.reportKernels = !report.empty();
   if (run.reportKernels && (!run.planOnly || gpus.empty()))
     return Status::error("expected --plan-only and --target=sm_80 or the like "

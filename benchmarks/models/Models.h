@@ -43,11 +43,14 @@ struct ModelOp {
   double clipNorm = 0;
 };
 
-/// heddle.attention on q, k, v of shape (batch, seq, heads, head_dim).
+/// heddle.attention on q, k, v of shape (batch, seq, heads, head_dim), or the
+/// gradients of sum(out g) for these, with the f32 cotangent g behind them.
 struct AttentionConfig {
   int64_t batch = 4, heads = 8, seq = 1024, headDim = 64;
   bool causal = false;
+  bool backward = false;
   DType dtype = DType::F32;
+  bool tf32 = false; // f32 operands may be rounded to TF32
 };
 
 /// x (batch, tokens, model_dim) -> the same shape through `layers` pre-norm

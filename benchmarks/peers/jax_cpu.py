@@ -34,7 +34,12 @@ class JaxBackend(common.Backend):
         """What a row computes, with scans in one form."""
         models = jax_models.Models(self.jax, form)
         if row["suite"] == "attention":
-            return lambda q, k, v: self.attention(q, k, v, row["causal"])
+            forward = lambda q, k, v: self.attention(q, k, v, row["causal"])
+            if row["mode"] == "fwd":
+                return forward
+            loss = lambda q, k, v, g: (
+                forward(q, k, v).astype(self.jnp.float32) * g).sum()
+            return self.jax.grad(loss, argnums=(0, 1, 2))
         if row["suite"] == "scan":
             return models.scan(row)
         return models.train_step(row) if common.is_step(row) else (
@@ -44,8 +49,8 @@ class JaxBackend(common.Backend):
         jnp = self.jnp
         dtype = getattr(jnp, row.get("dtype", "float32"))
         if row["suite"] == "attention":
-            return [jnp.asarray(inputs[name], dtype)
-                    for name in ("query", "key", "value")]
+            return [jnp.asarray(value, jnp.float32 if name == "cotangent"
+                                else dtype) for name, value in inputs.items()]
         if row["suite"] == "scan":
             return [jnp.asarray(value, jnp.float32 if value.ndim < 3 or
                                 name.startswith("g") else dtype)
@@ -106,10 +111,15 @@ class JaxBackend(common.Backend):
             last[:] = [compiled(*args)]
             jax.block_until_ready(last[0])
 
+        call.enqueue = lambda: compiled(*args)
+
         def read():
             leaves = jax.tree.leaves(last[0])
             if len(leaves) == 1:
                 return np.asarray(leaves[0].astype(jnp.float32), np.float64)
+            if row["suite"] == "attention":
+                return [np.asarray(leaf.astype(jnp.float32), np.float64)
+                        for leaf in leaves]
             # Many results: the sum of each says whether it is finite.
             return np.asarray([float(leaf.astype(jnp.float32).sum())
                                for leaf in leaves])

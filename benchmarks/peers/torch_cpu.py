@@ -35,12 +35,26 @@ class TorchBackend(common.Backend):
         def read():
             if len(last) == 1:
                 return last[0].double().numpy()
+            if row["suite"] == "attention":
+                return [value.double().numpy() for value in last]
             # Many results: the sum of each says whether it is finite.
             return np.asarray([float(value.double().sum()) for value in last])
 
         if row["suite"] == "attention":
             tensors = [torch.from_numpy(inputs[name]).to(dtype)
                        for name in ("query", "key", "value")]
+
+            if row["mode"] == "fwd_bwd":
+                cotangent = torch.from_numpy(inputs["cotangent"]).float()
+                for tensor in tensors:
+                    tensor.requires_grad_()
+
+                def call():
+                    out = self.attention(*tensors, row["causal"])
+                    last[:] = torch.autograd.grad(out, tensors,
+                                                  cotangent.to(dtype))
+
+                return call, read, extra
 
             @torch.inference_mode()
             def call():

@@ -41,14 +41,18 @@ protected:
     mode.mode = ReferenceMode::Declared;
     llvm::SmallVector<ReferenceTensor> results;
     ASSERT_TRUE(mlir::succeeded(evaluate(function, inputs, mode, results)));
-    output = HostTensor(tensorType(function.getResultTypes()[0]));
-    for (int64_t i = 0; i < results[0].numElements(); ++i)
-      storeElement(output.bytes.data(), output.type.dtype, i,
-                   results[0].real[i]);
+    outputs.resize(results.size());
+    for (auto [n, result] : llvm::enumerate(results)) {
+      HostTensor &to = outputs[n];
+      to = HostTensor(tensorType(function.getResultTypes()[n]));
+      for (int64_t i = 0; i < result.numElements(); ++i)
+        storeElement(to.bytes.data(), to.type.dtype, i, result.real[i]);
+    }
   }
 
-  void prepareAttention(DType dtype) {
+  void prepareAttention(DType dtype, bool backward = false) {
     AttentionConfig config;
+    config.backward = backward;
     config.batch = 2;
     config.heads = 3;
     config.seq = 100;
@@ -77,7 +81,7 @@ protected:
   Session session;
   Model model;
   std::vector<HostTensor> inputs;
-  std::vector<HostTensor> outputs = std::vector<HostTensor>(1);
+  std::vector<HostTensor> outputs = std::vector<HostTensor>(3); // at most
   HostTensor &output = outputs.front();
 };
 
@@ -96,6 +100,38 @@ TEST_F(CheckTest, a_right_result_passes_whole_and_sampled) {
       EXPECT_LE(row["rel_err"].get<double>(), 4.5e-3);
     }
   }
+}
+
+TEST_F(CheckTest, gradients_pass_whole_and_sampled) {
+  for (DType dtype : {DType::F32, DType::BF16}) {
+    inputs.clear();
+    prepareAttention(dtype, /*backward=*/true);
+    ASSERT_EQ(outputs.size(), 3u);
+    Checker whole(session, dtype), sampled(session, dtype);
+    ASSERT_TRUE(whole.whole({model, inputs, outputs}).ok());
+    ASSERT_TRUE(
+        sampled.attentionRows({model, inputs, outputs}, {0, 31, 99}).ok());
+    for (const Checker *checker : {&whole, &sampled})
+      EXPECT_EQ(stored(*checker)["correct"], true) << stored(*checker).dump();
+  }
+}
+
+TEST_F(CheckTest, a_wrong_gradient_of_a_value_is_found_and_named) {
+  prepareAttention(DType::F32, /*backward=*/true);
+  outputs[2].as<float>()[17] += 0.1f;
+  Checker checker(session, DType::F32);
+  ASSERT_TRUE(checker.whole({model, inputs, outputs}).ok());
+  Row row = stored(checker);
+  EXPECT_EQ(row["correct"], false);
+  EXPECT_NE(row["wrong"].get<std::string>().find("d_value"), std::string::npos);
+}
+
+TEST_F(CheckTest, a_wrong_sampled_row_of_d_query_is_found) {
+  prepareAttention(DType::F32, /*backward=*/true);
+  outputs[0].as<float>()[31 * 3 * 8] += 0.1f; // row 31
+  Checker checker(session, DType::F32);
+  ASSERT_TRUE(checker.attentionRows({model, inputs, outputs}, {0, 31}).ok());
+  EXPECT_EQ(stored(checker)["correct"], false);
 }
 
 TEST_F(CheckTest, one_wrong_element_of_the_last_head_is_found) {
@@ -133,7 +169,7 @@ TEST_F(CheckTest, a_result_that_was_never_written_is_wrong) {
 
 TEST_F(CheckTest, a_failing_part_is_not_hidden_by_a_passing_one) {
   prepareAttention(DType::F32);
-  HostTensor good = output;
+  std::vector<HostTensor> good = outputs;
   output.as<float>()[0] += 1.0f;
   Checker checker(session, DType::F32);
   ASSERT_TRUE(checker.whole({model, inputs, outputs}).ok());

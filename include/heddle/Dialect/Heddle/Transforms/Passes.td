@@ -67,6 +67,49 @@ def InlineRegionsPass : Pass<"heddle-inline-regions", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::tensor::TensorDialect"];
 }
 
+def SplitAttentionGradPass : Pass<"heddle-split-attention-grad", "::mlir::func::FuncOp"> {
+  let summary = "makes one heddle.attention_grad per kernel";
+  let description = [{
+    A kernel owns what it writes: d_query (which leaves `row_dots` for the
+    others), d_key with d_value, and d_bias become ops of their own. The
+    gradients of sinks, and of a bias that all pairs of a head share, are
+    finished by small sums in linalg. Ops that are one kernel already, and ops
+    of dynamic shape, stay.
+
+    With `threads`, the workers of a CPU, d_query, d_key and d_value stay
+    together where the key heads of all batch entries feed them: d_query is then
+    added up in memory, in f32, by the block that owns the key head.
+  }];
+  let options = [
+    Option<"threads", "threads", "int64_t", "0",
+           "workers that blocks of whole key heads may feed; 0: never">
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect"
+  ];
+}
+
+def SplitScansPass : Pass<"heddle-split-scans", "::mlir::func::FuncOp"> {
+  let summary = "leaves the sums of scan gradients over blocks to other kernels";
+  let description = [{
+    `heddle.selective_scan_grad` gets `partial_sums`: as many blocks to a batch
+    entry as the target wants, each with its own part of the gradients of b and
+    c. The parts, and the parts by batch entry of the gradients of a, d and
+    delta_bias, are added by linalg.reduce, in a fixed order. So are the parts of
+    a decay that is constant over time in `heddle.linear_scan_grad`.
+  }];
+  let options = [
+    Option<"lanes", "lanes", "int64_t", "32", "rows of a panel on the target">,
+    Option<"threads", "threads", "int64_t", "2", "workers that a grid should feed">,
+    Option<"matrixUnits", "matrix-units", "bool", "false", "the target is a GPU">
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::tensor::TensorDialect"
+  ];
+}
+
 def DifferentiatePass : Pass<"heddle-differentiate", "::mlir::ModuleOp"> {
   let summary = "expands heddle.value_and_grad by reverse mode";
   let description = [{
