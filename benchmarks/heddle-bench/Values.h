@@ -19,7 +19,9 @@
 //   decay          uniform in [0.5, 0.999]; decay_real and decay_imag uniform
 //   in
 //                  [-0.7, 0.7], so that the complex decay is inside the circle
-//   mu.*           normal * 1e-6, below what gradients add to it
+//   mu.*           normal * 1e-6, below what gradients add to it; of
+//                  *.attn.key.bias normal * 1e-3: softmax does not see a shift of
+//                  all logits, so that its gradient is nothing but rounding
 //   nu.*           the square of 0.01 (0.5 + |normal|), above gradients, so
 //   that
 //                  a step does not depend on the last digits of small ones

@@ -8,6 +8,8 @@
 #include "mlir/IR/Matchers.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <set>
+
 using namespace mlir;
 using namespace heddle;
 
@@ -130,22 +132,27 @@ static linalg::GenericOp opOf(Value v) {
   return v.getDefiningOp<linalg::GenericOp>();
 }
 
-bool heddle::hasContraction(Value v) {
+/// Whether a generic between v and the kernel's inputs holds.
+static bool anyOver(Value v, function_ref<bool(linalg::GenericOp)> holds,
+                    DenseSet<Value> &seen) {
   linalg::GenericOp op = opOf(v);
-  if (!op)
+  if (!op || !seen.insert(v).second)
     return false;
-  if (isRowsContraction(op))
-    return true;
-  return llvm::any_of(op.getDpsInputs(), hasContraction);
+  return holds(op) || llvm::any_of(op.getDpsInputs(), [&](Value in) {
+           return anyOver(in, holds, seen);
+         });
+}
+
+bool heddle::hasContraction(Value v) {
+  DenseSet<Value> seen;
+  return anyOver(v, isRowsContraction, seen);
 }
 
 bool heddle::hasReductionOver(Value v) {
-  linalg::GenericOp op = opOf(v);
-  if (!op)
-    return false;
-  if (op.getNumReductionLoops() > 0)
-    return true;
-  return llvm::any_of(op.getDpsInputs(), hasReductionOver);
+  DenseSet<Value> seen;
+  return anyOver(
+      v, [](linalg::GenericOp op) { return op.getNumReductionLoops() > 0; },
+      seen);
 }
 
 namespace {
@@ -159,8 +166,27 @@ static SmallVector<Role> project(AffineMap map, ArrayRef<Role> loops) {
   return roles;
 }
 
-/// Whether a tile of v with these roles can be made.
-static bool feasible(Value v, ArrayRef<Role> roles) {
+namespace {
+/// Values that were met with the same roles (or axes) before. Norms of norms
+/// meet each value by many paths: without this a walk takes time exponential in
+/// their number.
+template <typename T> class Seen {
+public:
+  /// Whether this is the first time.
+  bool insert(Value v, ArrayRef<T> how) {
+    return seen.insert({v.getAsOpaquePointer(), how.vec()}).second;
+  }
+
+private:
+  std::set<std::pair<void *, std::vector<T>>> seen;
+};
+} // namespace
+
+/// Whether a tile of v with these roles can be made. The first that cannot ends
+/// the walk, so that what was seen before can.
+static bool feasible(Value v, ArrayRef<Role> roles, Seen<Role> &seen) {
+  if (!seen.insert(v, roles))
+    return true;
   if (llvm::count(roles, Role::Row) > 1 || llvm::count(roles, Role::Col) > 1)
     return false;
   linalg::GenericOp op = opOf(v);
@@ -174,11 +200,12 @@ static bool feasible(Value v, ArrayRef<Role> roles) {
     if (loops[c->m] != Role::Row || loops[c->n] != Role::Col)
       return false;
     loops[c->k] = Role::Col;
-    if (!feasible(op.getDpsInputs()[0], project(maps[0], loops)))
+    if (!feasible(op.getDpsInputs()[0], project(maps[0], loops), seen))
       return false;
     loops[c->k] = Role::Row;
     Value right = op.getDpsInputs()[1];
-    return !hasReductionOver(right) && feasible(right, project(maps[1], loops));
+    return !hasReductionOver(right) &&
+           feasible(right, project(maps[1], loops), seen);
   }
   if (op.getNumReductionLoops() > 0) {
     if (llvm::is_contained(loops, Role::Col) ||
@@ -190,24 +217,34 @@ static bool feasible(Value v, ArrayRef<Role> roles) {
   }
   for (OpOperand *operand : op.getDpsInputOperands())
     if (!feasible(operand->get(),
-                  project(op.getMatchingIndexingMap(operand), loops)))
+                  project(op.getMatchingIndexingMap(operand), loops), seen))
       return false;
   return true;
 }
 
+static bool feasible(Value v, ArrayRef<Role> roles) {
+  Seen<Role> seen;
+  return feasible(v, roles, seen);
+}
+
 /// The contraction that the result comes from through elementwise ops.
-static linalg::GenericOp mainContraction(Value v) {
+static linalg::GenericOp mainContraction(Value v, DenseSet<Value> &seen) {
   linalg::GenericOp op = opOf(v);
-  if (!op)
+  if (!op || !seen.insert(v).second)
     return {};
   if (isRowsContraction(op))
     return op;
   if (op.getNumReductionLoops() > 0)
     return {};
   for (Value in : op.getDpsInputs())
-    if (linalg::GenericOp found = mainContraction(in))
+    if (linalg::GenericOp found = mainContraction(in, seen))
       return found;
   return {};
+}
+
+static linalg::GenericOp mainContraction(Value v) {
+  DenseSet<Value> seen;
+  return mainContraction(v, seen);
 }
 
 /// Near-equal pieces of at most `most`, a multiple of `unit` where that does
@@ -398,7 +435,10 @@ std::optional<RowsShape> heddle::chooseRowsShape(Value root,
 /// Walks from the result to `input`; `axis[d]` is the result's axis that axis d
 /// of the value follows, or -1.
 static bool readsLocally(Value v, Value input, ArrayRef<int64_t> axis,
-                         const RowsShape &shape, bool singleColTile) {
+                         const RowsShape &shape, bool singleColTile,
+                         Seen<int64_t> &seen) {
+  if (!seen.insert(v, axis))
+    return true;
   if (v == input) {
     for (auto [d, a] : llvm::enumerate(axis))
       if (a != static_cast<int64_t>(d) &&
@@ -417,7 +457,7 @@ static bool readsLocally(Value v, Value input, ArrayRef<int64_t> axis,
     SmallVector<int64_t> mine;
     for (AffineExpr e : op.getMatchingIndexingMap(&operand).getResults())
       mine.push_back(loops[cast<AffineDimExpr>(e).getPosition()]);
-    if (!readsLocally(operand.get(), input, mine, shape, singleColTile))
+    if (!readsLocally(operand.get(), input, mine, shape, singleColTile, seen))
       return false;
   }
   return true;
@@ -443,7 +483,8 @@ bool heddle::mayWriteOver(ArrayRef<Value> roots, Value root, Value input,
   SmallVector<int64_t> axis;
   for (int64_t d = 0; d < type.getRank(); ++d)
     axis.push_back(d);
+  Seen<int64_t> seen;
   return llvm::all_of(roots, [&](Value r) {
-    return readsLocally(r, input, axis, *shape, single);
+    return readsLocally(r, input, axis, *shape, single, seen);
   });
 }

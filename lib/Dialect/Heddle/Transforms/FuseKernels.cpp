@@ -52,7 +52,9 @@ private:
   void keep(Value v);
   bool isFused(Value v);
   unsigned contractionsIn(Value v);
+  unsigned contractionsIn(Value v, DenseMap<Value, unsigned> &known);
   bool reductionIn(Value v);
+  bool reductionIn(Value v, DenseSet<Value> &seen);
   void groupReturned();
   bool stayInside(Value v, ArrayRef<Value> group);
   LogicalResult outline(ArrayRef<Value> roots);
@@ -166,22 +168,36 @@ bool Fuser::isFused(Value v) {
 
 /// Contractions that a kernel asking for v would have to run.
 unsigned Fuser::contractionsIn(Value v) {
+  DenseMap<Value, unsigned> known;
+  return contractionsIn(v, known);
+}
+
+/// Each value is met once, by however many paths it is reached.
+unsigned Fuser::contractionsIn(Value v, DenseMap<Value, unsigned> &known) {
   if (!isFused(v))
     return 0;
+  if (auto it = known.find(v); it != known.end())
+    return it->second;
   auto op = cast<linalg::GenericOp>(v.getDefiningOp());
-  unsigned n = isRowsContraction(op) ? 1 : 0;
+  unsigned own = isRowsContraction(op) ? 1 : 0, n = own;
   for (Value in : op.getDpsInputs())
-    n = std::max(n, contractionsIn(in) + (isRowsContraction(op) ? 1 : 0));
+    n = std::max(n, contractionsIn(in, known) + own);
+  known[v] = n;
   return n;
 }
 
 bool Fuser::reductionIn(Value v) {
-  if (!isFused(v))
+  DenseSet<Value> seen;
+  return reductionIn(v, seen);
+}
+
+bool Fuser::reductionIn(Value v, DenseSet<Value> &seen) {
+  if (!isFused(v) || !seen.insert(v).second)
     return false;
   auto op = cast<linalg::GenericOp>(v.getDefiningOp());
-  return op.getNumReductionLoops() > 0 || llvm::any_of(op.getDpsInputs(), [&](Value in) {
-           return reductionIn(in);
-         });
+  return op.getNumReductionLoops() > 0 ||
+         llvm::any_of(op.getDpsInputs(),
+                      [&](Value in) { return reductionIn(in, seen); });
 }
 
 /// Uses of v by ops that are not dead, views counted through.
