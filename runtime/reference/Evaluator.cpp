@@ -225,8 +225,18 @@ LogicalResult Evaluation::evaluateOp(Operation *op, Operands operands,
         return evaluateAttention(o, operands, /*rows=*/nullptr, options,
                                  capture, results);
       })
+      .Case([&](AttentionGradOp o) {
+        return evaluateAttentionGrad(o, operands, /*rows=*/nullptr, options,
+                                     capture, results);
+      })
       .Case([&](SelectiveScanOp o) {
         return evaluateSelectiveScan(o, operands, options, results);
+      })
+      .Case([&](SelectiveScanGradOp o) {
+        return evaluateSelectiveScanGrad(o, operands, options, results);
+      })
+      .Case([&](LinearScanGradOp o) {
+        return evaluateLinearScanGrad(o, operands, options, results);
       })
       .Case([&](SsdOp o) { return evaluateSsd(o, operands, options, results); })
       .Case([&](LinearScanOp o) {

@@ -38,9 +38,25 @@ llvm::LogicalResult evaluateAttention(AttentionOp op, Operands operands,
                                       const ReferenceOptions &options,
                                       Capture capture, Results &results);
 
+/// The gradient; with `rows`, the query, d_out, out and statistics hold those
+/// positions only, and d_query as well.
+llvm::LogicalResult
+evaluateAttentionGrad(AttentionGradOp op, Operands operands,
+                      const llvm::SmallVector<int64_t> *rows,
+                      const ReferenceOptions &options, Capture capture,
+                      Results &results);
+
 llvm::LogicalResult evaluateSelectiveScan(SelectiveScanOp op, Operands operands,
                                           const ReferenceOptions &options,
                                           Results &results);
+llvm::LogicalResult evaluateSelectiveScanGrad(SelectiveScanGradOp op,
+                                              Operands operands,
+                                              const ReferenceOptions &options,
+                                              Results &results);
+llvm::LogicalResult evaluateLinearScanGrad(LinearScanGradOp op,
+                                           Operands operands,
+                                           const ReferenceOptions &options,
+                                           Results &results);
 llvm::LogicalResult evaluateSsd(SsdOp op, Operands operands,
                                 const ReferenceOptions &options,
                                 Results &results);

@@ -1,56 +1,16 @@
 //===- Scans.cpp - recurrences step by step -------------------------------===//
 
-#include "Ops.h"
 #include "Parallel.h"
+#include "ScanOrder.h"
 
 using namespace mlir;
 
 namespace heddle::reference {
 
-namespace {
-/// The order in which a scan visits the positions of one sequence, and where a
-/// new segment starts: the ids differ from those of the position before. The
-/// initial state belongs to the first segment.
-class ScanOrder {
-public:
-  ScanOrder(int64_t length, bool reverse, const TensorValue *resetIds)
-      : length(length), reverse(reverse), resetIds(resetIds) {}
-  int64_t position(int64_t step) const {
-    return reverse ? length - 1 - step : step;
-  }
-  bool resets(int64_t b, int64_t step) const {
-    return resetIds && step > 0 &&
-           resetIds->integerAt(b * length + position(step)) !=
-               resetIds->integerAt(b * length + position(step - 1));
-  }
+static double silu(double x) { return x * sigmoid(x); }
 
-private:
-  int64_t length;
-  bool reverse;
-  const TensorValue *resetIds;
-};
-
-/// Hands out the operands of an op with optional ones.
-class OperandReader {
-public:
-  explicit OperandReader(Operands operands) : operands(operands) {}
-  const TensorValue *take(Value value) {
-    return value ? &operands[next++] : nullptr;
-  }
-
-private:
-  Operands operands;
-  unsigned next = 0;
-};
-} // namespace
-
-static double softplus(double x) {
-  return x > 20.0 ? x : std::log1p(std::exp(x));
-}
-static double silu(double x) { return x / (1.0 + std::exp(-x)); }
-
-static void finish(Operation *op, const ReferenceOptions &options,
-                   MutableArrayRef<TensorValue> values, Results &results) {
+void finishScan(Operation *op, const ReferenceOptions &options,
+                MutableArrayRef<TensorValue> values, Results &results) {
   unsigned i = 0;
   for (TensorValue &value : values) {
     if (!value.real)
@@ -132,7 +92,7 @@ LogicalResult evaluateSelectiveScan(SelectiveScanOp op, Operands operands,
               });
   if (op.getFinalState())
     outputs[1] = final;
-  finish(op, options, outputs, results);
+  finishScan(op, options, outputs, results);
   return success();
 }
 
@@ -271,7 +231,7 @@ LogicalResult evaluateSsd(SsdOp op, Operands operands,
       });
   if (op.getFinalState())
     outputs[1] = final;
-  finish(op, options, outputs, results);
+  finishScan(op, options, outputs, results);
   return success();
 }
 
@@ -335,7 +295,7 @@ LogicalResult evaluateLinearScan(LinearScanOp op, Operands operands,
     outputs[2] = final;
   if (op.getFinalStateImag())
     outputs[3] = finalImag;
-  finish(op, options, outputs, results);
+  finishScan(op, options, outputs, results);
   return success();
 }
 

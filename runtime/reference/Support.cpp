@@ -46,15 +46,16 @@ public:
           checkGraphOp(&nested);
       return;
     }
-    if (isa<AttentionOp, linalg::LinalgOp, tensor::PadOp, tensor::GenerateOp>(
-            op)) {
+    if (isa<AttentionOp, AttentionGradOp, linalg::LinalgOp, tensor::PadOp,
+            tensor::GenerateOp>(op)) {
       for (Region &region : op->getRegions())
         for (Operation &nested : region.getOps())
           checkElementOp(&nested);
       return;
     }
-    if (isa<SelectiveScanOp, SsdOp, LinearScanOp, NameOp, GatherOp,
-            ScatterAddOp, RandomBitsOp, linalg::SoftmaxOp>(op) ||
+    if (isa<SelectiveScanOp, SelectiveScanGradOp, SsdOp, LinearScanOp,
+            LinearScanGradOp, NameOp, GatherOp, ScatterAddOp, RandomBitsOp,
+            linalg::SoftmaxOp>(op) ||
         isTensorOp(op))
       return;
     std::string why = ElementProgram::whyUnsupported(op);

@@ -54,8 +54,9 @@ TEST_P(Gradients, on_the_cpu_agree_with_the_reference_device) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Files, Gradients,
-                         testing::Values("elementwise", "structured", "windows",
-                                         "movement", "scans", "layers"),
+                         testing::Values("attention", "elementwise",
+                                         "structured", "windows", "movement",
+                                         "scans", "layers"),
                          [](const auto &info) {
                            return std::string(info.param);
                          });

@@ -321,3 +321,186 @@ TEST(Scan, a_reset_inside_the_sequence_equals_two_sequences) {
   expectNear(whole[0], joined);
   expectNear(whole[1], second[1].real);
 }
+
+//===----------------------------------------------------------------------===//
+// Gradients
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// A selective scan with every operand, and its gradient.
+struct GradientCase {
+  std::vector<HostTensor> inputs; // u, delta, a, b, c, d, z, bias, state, ids
+  HostTensor dy, dfinal;
+  std::string scan, gradient;
+
+  explicit GradientCase(const std::string &attributes) {
+    const int64_t length = 6;
+    inputs = {noise(DType::F32, {2, length, 4}, 1),
+              noise(DType::F32, {2, length, 4}, 2),
+              noise(DType::F32, {4, 3}, 3),
+              noise(DType::F32, {2, length, 2, 3}, 4),
+              noise(DType::F32, {2, length, 3}, 5),
+              noise(DType::F32, {4}, 6),
+              noise(DType::F32, {2, length, 4}, 7),
+              noise(DType::F32, {4}, 8),
+              noise(DType::F32, {2, 4, 3}, 9),
+              i32({2, length}, {0, 0, 0, 5, 5, 5, 1, 1, 2, 2, 2, 2})};
+    dy = noise(DType::F32, {2, length, 4}, 10);
+    dfinal = noise(DType::F32, {2, 4, 3}, 11);
+    const std::string s = "tensor<2x6x4xf32>", a = "tensor<4x3xf32>",
+                      b = "tensor<2x6x2x3xf32>", c = "tensor<2x6x3xf32>",
+                      v = "tensor<4xf32>", h = "tensor<2x4x3xf32>",
+                      r = "tensor<2x6xi32>";
+    std::string args = "%u: " + s + ", %dt: " + s + ", %a: " + a + ", %b: " + b +
+                       ", %c: " + c + ", %d: " + v + ", %z: " + s +
+                       ", %bias: " + v + ", %h: " + h + ", %r: " + r;
+    std::string more = " d(%d : " + v + ") z(%z : " + s + ") delta_bias(%bias : " +
+                       v + ") initial_state(%h : " + h + ") reset_ids(%r : " + r +
+                       ")";
+    std::string types = s + ", " + s + ", " + a + ", " + b + ", " + c;
+    scan = "func.func @f(" + args + ") -> (" + s + ", " + h +
+           ") {\n%y, %f = heddle.selective_scan %u, %dt, %a, %b, %c" + more +
+           attributes + " : " + types + " -> " + s + ", " + h +
+           "\nreturn %y, %f : " + s + ", " + h + "\n}";
+    gradient = "func.func @f(" + args + ", %dy: " + s + ", %df: " + h + ") -> (" +
+               types + ", " + v + ", " + s + ", " + v + ", " + h +
+               ") {\n%g:9 = heddle.selective_scan_grad %u, %dt, %a, %b, %c, %dy" +
+               more + " dfinal_state(%df : " + h + ")" + attributes + " : " +
+               types + ", " + s + " -> (" + types + ", d " + v + ", z " + s +
+               ", delta_bias " + v + ", initial_state " + h +
+               ")\nreturn %g#0, %g#1, %g#2, %g#3, %g#4, %g#5, %g#6, %g#7, %g#8 : " +
+               types + ", " + v + ", " + s + ", " + v + ", " + h + "\n}";
+  }
+
+  /// sum(y * dy) + sum(final state * dfinal)
+  double loss(const std::vector<HostTensor> &at) const {
+    auto r = evaluateText(scan, at);
+    double sum = 0.0;
+    for (size_t i = 0; i < r[0].real.size(); ++i)
+      sum += r[0].real[i] * dy.as<float>()[i];
+    for (size_t i = 0; i < r[1].real.size(); ++i)
+      sum += r[1].real[i] * dfinal.as<float>()[i];
+    return sum;
+  }
+};
+} // namespace
+
+TEST(SelectiveScanGrad, equals_central_differences) {
+  for (const char *attributes : {" {delta_softplus}", " {reverse}"}) {
+    GradientCase c(attributes);
+    std::vector<HostTensor> all = c.inputs;
+    all.push_back(c.dy);
+    all.push_back(c.dfinal);
+    auto gradients = evaluateText(c.gradient, all);
+    ASSERT_EQ(gradients.size(), 9u);
+    for (size_t k = 0; k < 9; ++k) {
+      size_t count = gradients[k].real.size();
+      // A few elements of each operand; steps are powers of two, so that the
+      // inputs move exactly.
+      for (size_t i = 0; i < count; i += std::max<size_t>(1, count / 5)) {
+        std::vector<HostTensor> up = c.inputs, down = c.inputs;
+        float middle = c.inputs[k].as<float>()[i], step = 0x1p-12f;
+        up[k].as<float>()[i] = middle + step;
+        down[k].as<float>()[i] = middle - step;
+        double moved = static_cast<double>(up[k].as<float>()[i]) -
+                       down[k].as<float>()[i];
+        double difference = (c.loss(up) - c.loss(down)) / moved;
+        // The third derivative times step^2 remains.
+        EXPECT_NEAR(gradients[k].real[i], difference,
+                    1e-5 * std::fmax(1.0, std::fabs(difference)))
+            << "operand " << k << ", element " << i << attributes;
+      }
+    }
+  }
+}
+
+TEST(SelectiveScanGrad, softplus_has_slope_one_above_20) {
+  auto slope = [](double raw) {
+    return evaluateText(R"(
+      func.func @f(%u: tensor<1x1x1xf32>, %dt: tensor<1x1x1xf32>,
+          %a: tensor<1x1xf32>, %b: tensor<1x1x1xf32>) -> tensor<1x1x1xf32> {
+        %g:5 = heddle.selective_scan_grad %u, %dt, %a, %b, %b, %u {delta_softplus}
+          : tensor<1x1x1xf32>, tensor<1x1x1xf32>, tensor<1x1xf32>,
+            tensor<1x1x1xf32>, tensor<1x1x1xf32>, tensor<1x1x1xf32>
+          -> (tensor<1x1x1xf32>, tensor<1x1x1xf32>, tensor<1x1xf32>,
+              tensor<1x1x1xf32>, tensor<1x1x1xf32>)
+        return %g#1 : tensor<1x1x1xf32>
+      })",
+                        {f32({1, 1, 1}, {1}), f32({1, 1, 1}, {raw}),
+                         f32({1, 1}, {0}), f32({1, 1, 1}, {1})})[0]
+        .real[0];
+  };
+  EXPECT_EQ(slope(100), 1);
+  EXPECT_NEAR(slope(0), 0.5, 1e-15);
+  EXPECT_NEAR(slope(-100), 3.7200759760208361e-44, 1e-56);
+}
+
+TEST(LinearScanGrad, equals_central_differences_of_complex_scans) {
+  const std::string a = "tensor<3xf32>", s = "tensor<2x5x3xf32>",
+                    v = "tensor<2x3xf32>", r = "tensor<2x5xi32>";
+  for (std::string attributes : {"", " {reverse}"}) {
+    std::string scan =
+        "func.func @f(%a: " + a + ", %ai: " + a + ", %b: " + s + ", %bi: " + s +
+        ", %i: " + v + ", %ii: " + v + ", %r: " + r + ") -> (" + s + ", " + s +
+        ", " + v + ", " + v + ") {\n%h, %hi, %f, %fi = heddle.linear_scan %a, %b" +
+        " imag(%ai, %bi : " + a + ", " + s + ") initial_state(%i : " + v +
+        ") initial_state_imag(%ii : " + v + ") reset_ids(%r : " + r + ")" +
+        attributes + " : " + a + ", " + s + " -> (" + s + ", imag " + s +
+        ", final " + v + ", final_imag " + v + ")\nreturn %h, %hi, %f, %fi : " +
+        s + ", " + s + ", " + v + ", " + v + "\n}";
+    std::string gradient =
+        "func.func @f(%a: " + a + ", %ai: " + a + ", %h: " + s + ", %hi: " + s +
+        ", %i: " + v + ", %ii: " + v + ", %r: " + r + ", %d: " + s + ", %di: " +
+        s + ", %f: " + v + ", %fi: " + v + ") -> (" + a + ", " + a + ", " + s +
+        ", " + s + ", " + v + ", " + v +
+        ") {\n%g:6 = heddle.linear_scan_grad %a, %h, %d imag(%ai, %hi, %di : " +
+        a + ", " + s + ", " + s + ") initial_state(%i : " + v +
+        ") initial_state_imag(%ii : " + v + ") dfinal_state(%f : " + v +
+        ") dfinal_state_imag(%fi : " + v + ") reset_ids(%r : " + r + ")" +
+        attributes + " : " + a + ", " + s + ", " + s + " -> (" + a + ", " + s +
+        ", a_imag " + a + ", b_imag " + s + ", initial_state " + v +
+        ", initial_state_imag " + v +
+        ")\nreturn %g#0, %g#2, %g#1, %g#3, %g#4, %g#5 : " + a + ", " + a + ", " +
+        s + ", " + s + ", " + v + ", " + v + "\n}";
+    std::vector<HostTensor> inputs = {
+        noise(DType::F32, {3}, 1),       noise(DType::F32, {3}, 2),
+        noise(DType::F32, {2, 5, 3}, 3), noise(DType::F32, {2, 5, 3}, 4),
+        noise(DType::F32, {2, 3}, 5),    noise(DType::F32, {2, 3}, 6),
+        i32({2, 5}, {0, 0, 0, 4, 4, 1, 1, 1, 1, 1})};
+    std::vector<HostTensor> cotangents = {
+        noise(DType::F32, {2, 5, 3}, 7), noise(DType::F32, {2, 5, 3}, 8),
+        noise(DType::F32, {2, 3}, 9), noise(DType::F32, {2, 3}, 10)};
+    auto loss = [&](const std::vector<HostTensor> &at) {
+      auto results = evaluateText(scan, at);
+      double sum = 0.0;
+      for (size_t k = 0; k < 4; ++k)
+        for (size_t i = 0; i < results[k].real.size(); ++i)
+          sum += results[k].real[i] * cotangents[k].as<float>()[i];
+      return sum;
+    };
+    auto states = evaluateText(scan, inputs);
+    // The states as f32, as a kernel would leave them.
+    std::vector<HostTensor> operands = {inputs[0],
+                                        inputs[1],
+                                        f32({2, 5, 3}, states[0].real),
+                                        f32({2, 5, 3}, states[1].real),
+                                        inputs[4],
+                                        inputs[5],
+                                        inputs[6]};
+    operands.insert(operands.end(), cotangents.begin(), cotangents.end());
+    auto gradients = evaluateText(gradient, operands);
+    for (size_t k = 0; k < 6; ++k)
+      for (size_t i = 0; i < gradients[k].real.size(); ++i) {
+        std::vector<HostTensor> up = inputs, down = inputs;
+        float middle = inputs[k].as<float>()[i], step = 0x1p-12f;
+        up[k].as<float>()[i] = middle + step;
+        down[k].as<float>()[i] = middle - step;
+        double moved = static_cast<double>(up[k].as<float>()[i]) -
+                       down[k].as<float>()[i];
+        double difference = (loss(up) - loss(down)) / moved;
+        EXPECT_NEAR(gradients[k].real[i], difference,
+                    1e-5 * std::fmax(1.0, std::fabs(difference)))
+            << "operand " << k << ", element " << i << attributes;
+      }
+  }
+}

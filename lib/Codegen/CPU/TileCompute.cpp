@@ -1,7 +1,7 @@
 //===- TileCompute.cpp - generics of a tile program as vector loops -------===//
 
 #include "TileToCpuImpl.h"
-#include "heddle/Codegen/CPU/VectorMath.h"
+#include "heddle/Codegen/Math/VectorMath.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
@@ -273,7 +273,8 @@ Buffer TileToCpu::outputBuffer(linalg::GenericOp op,
   for (OpOperand &operand : op->getOpOperands()) {
     Value v = operand.get();
     Buffer candidate = bufferFor(v);
-    if (!candidate.memory || candidate.storage != storageType(type.getElementType()) ||
+    if (!candidate.memory || candidate.borrowed ||
+        candidate.storage != storageType(type.getElementType()) ||
         llvm::ArrayRef<int64_t>(candidate.shape) != type.getShape() ||
         candidate.layout != layout || !isLastUse(v, last) ||
         op.getMatchingIndexingMap(&operand) != outMap)
@@ -295,11 +296,31 @@ static bool isIndexedLoad(Operation *op) {
          extract.getTensor().getDefiningOp<bufferization::ToTensorOp>();
 }
 
+static bool isSumOverRows(linalg::GenericOp op) {
+  return op.getNumLoops() == 2 &&
+         op.getIteratorTypesArray()[0] == utils::IteratorType::reduction;
+}
+static bool isReductionOverColumns(linalg::GenericOp op) {
+  return op.getNumLoops() == 2 &&
+         op.getIteratorTypesArray()[1] == utils::IteratorType::reduction;
+}
+
+/// Whether the body adds a term to the running value.
+static bool isFloatSum(linalg::GenericOp op) {
+  Block &body = op.getRegion().front();
+  auto sum = body.getTerminator()->getOperand(0).getDefiningOp<arith::AddFOp>();
+  Value acc = body.getArguments().back();
+  return sum && sum.getType().isF32() && acc.hasOneUse() &&
+         (sum.getLhs() == acc || sum.getRhs() == acc);
+}
+
 LogicalResult TileToCpu::emitGroup(ArrayRef<linalg::GenericOp> group) {
   for (linalg::GenericOp op : group) {
     if (op->getNumResults() != 1 || op.getNumLoops() > 2)
       return op->emitOpError(
           "expected one result and at most two loops in a tile program");
+    if (isSumOverRows(op) && !isFloatSum(op))
+      return op->emitOpError("expected a reduction over rows to be a sum");
     for (Operation &inner : op.getRegion().front().without_terminator())
       if (!isa<linalg::IndexOp>(inner) && !isIndexedLoad(&inner) &&
           !OpTrait::hasElementwiseMappableTraits(&inner) &&
@@ -343,6 +364,35 @@ bool neededOutside(Value v, ArrayRef<linalg::GenericOp> group) {
 }
 } // namespace
 
+/// Adds one panel's rows to element `col` of a sum over rows: the body on a sum
+/// that starts at zero gives each lane's term, and lanes are added in a tree.
+void TileToCpu::addRows(linalg::GenericOp op, ArrayRef<Value> inputs,
+                        Value panel, Value col) {
+  int64_t lanes = target.panelLanes;
+  Buffer out = bufferFor(op->getResult(0));
+  auto type = VectorType::get({lanes}, out.storage);
+  Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
+  SmallVector<Value> args(inputs);
+  args.back() = zero;
+  auto indexOf = [&](unsigned dim) -> Value {
+    return dim == 0 ? iota(b, loc, mul(panel, lanes), lanes)
+                    : broadcastScalar(col, lanes);
+  };
+  Value terms = emitBody(op.getRegion().front(), args, lanes, indexOf)[0];
+  int64_t rows = op.getStaticLoopRanges()[0];
+  if (rows % lanes != 0) {
+    Value left = arith::SubIOp::create(b, loc, idx(rows), mul(panel, lanes));
+    Value mask = vector::CreateMaskOp::create(
+        b, loc, VectorType::get({lanes}, b.getI1Type()), left);
+    terms = arith::SelectOp::create(b, loc, mask, terms, zero);
+  }
+  Value sum = vector::ReductionOp::create(b, loc, vector::CombiningKind::ADD,
+                                          terms, arith::FastMathFlags::reassoc);
+  Value old = memref::LoadOp::create(b, loc, out.memory, col);
+  memref::StoreOp::create(b, loc, arith::AddFOp::create(b, loc, old, sum),
+                          out.memory, col);
+}
+
 void TileToCpu::emitPanelGroup(ArrayRef<linalg::GenericOp> group) {
   int64_t lanes = target.panelLanes;
   SmallVector<int64_t> extents =
@@ -359,7 +409,13 @@ void TileToCpu::emitPanelGroup(ArrayRef<linalg::GenericOp> group) {
     stored.push_back(store);
     Buffer out;
     if (store) {
-      out = outputBuffer(op, group);
+      if (isSumOverRows(op)) { // grows panel by panel
+        out = allocate(cast<RankedTensorType>(op.getResult(0).getType()),
+                       Layout::Panels);
+        copyBuffer(bufferFor(op.getDpsInits()[0]), out);
+      } else {
+        out = outputBuffer(op, group);
+      }
       buffers[op->getResult(0)] = out;
     }
     outputs.push_back(out);
@@ -371,7 +427,7 @@ void TileToCpu::emitPanelGroup(ArrayRef<linalg::GenericOp> group) {
     Cache rowCache;
     for (linalg::GenericOp op : group) {
       linalg::GenericOp g = op;
-      if (g.getNumReductionLoops() > 0)
+      if (isReductionOverColumns(g))
         accumulators.push_back(
             loadPanel(bufferFor(g.getDpsInits()[0]), panel, {}));
       for (OpOperand *operand : g.getDpsInputOperands()) {
@@ -401,7 +457,8 @@ void TileToCpu::emitPanelGroup(ArrayRef<linalg::GenericOp> group) {
           Value v = operand.get();
           unsigned key = dimsKey(g.getMatchingIndexingMap(&operand));
           if (inside.contains(v) || cache.contains({v, key}) ||
-              !g.payloadUsesValueFromOperand(&operand) || key < 2)
+              !g.payloadUsesValueFromOperand(&operand) || key < 2 ||
+              (g.isDpsInit(&operand) && isSumOverRows(g)))
             continue;
           if (key == 2)
             cache[{v, key}] =
@@ -415,13 +472,17 @@ void TileToCpu::emitPanelGroup(ArrayRef<linalg::GenericOp> group) {
       for (auto [i, op] : llvm::enumerate(group)) {
         linalg::GenericOp g = op;
         SmallVector<Value> args;
-        bool reduction = g.getNumReductionLoops() > 0;
+        bool reduction = isReductionOverColumns(g);
         for (OpOperand &operand : g->getOpOperands()) {
           unsigned key = dimsKey(g.getMatchingIndexingMap(&operand));
           if (reduction && g.isDpsInit(&operand))
             args.push_back(forCols.getRegionIterArg(accumulator++));
           else
             args.push_back(cache.lookup({operand.get(), key}));
+        }
+        if (isSumOverRows(g)) {
+          addRows(g, args, panel, col);
+          continue;
         }
         Value out = emitBody(g.getRegion().front(), args, lanes,
                              [&](unsigned dim) -> Value {
@@ -443,7 +504,7 @@ void TileToCpu::emitPanelGroup(ArrayRef<linalg::GenericOp> group) {
     unsigned accumulator = 0;
     for (auto [i, op] : llvm::enumerate(group)) {
       linalg::GenericOp g = op;
-      if (g.getNumReductionLoops() > 0)
+      if (isReductionOverColumns(g))
         storePanel(forCols.getResult(accumulator++), outputs[i], panel, {});
     }
   });
@@ -580,7 +641,7 @@ LogicalResult TileToCpu::emitContraction(linalg::GenericOp op) {
   };
   inMemory(left, op.getDpsInputs()[firstIsLeft ? 0 : 1], Layout::Panels);
   inMemory(right, op.getDpsInputs()[firstIsLeft ? 1 : 0], Layout::Plain);
-  Buffer out = init.isSplat() || !isLastUse(op.getDpsInits()[0], op)
+  Buffer out = init.isSplat() || init.borrowed || !isLastUse(op.getDpsInits()[0], op)
                    ? allocate(cast<RankedTensorType>(op.getResult(0).getType()),
                               Layout::Panels)
                    : init;
@@ -606,9 +667,8 @@ LogicalResult TileToCpu::emitContraction(linalg::GenericOp op) {
       SmallVector<Value> next;
       for (int64_t c = 0; c < width; ++c) {
         Value at = add(col, c);
-        Value s = memref::LoadOp::create(b, loc, right.memory,
-                                         colsFirst ? ValueRange{at, k}
-                                                   : ValueRange{k, at});
+        Value s = loadScalar(right, colsFirst ? ValueRange{at, k}
+                                              : ValueRange{k, at});
         Value r = broadcastScalar(s, lanes);
         SmallVector<Value> args{firstIsLeft ? a : r, firstIsLeft ? r : a,
                                 forK.getRegionIterArg(c)};

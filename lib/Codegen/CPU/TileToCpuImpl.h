@@ -38,6 +38,7 @@ struct Buffer {
   mlir::Type storage;      // bf16 and f16 are kept as f32, i1 as i8
   llvm::SmallVector<int64_t, 2> shape; // of the tile
   Layout layout = Layout::Panels;
+  bool borrowed = false; // part of another tile: not to be written over
   bool isSplat() const { return !memory; }
 };
 
@@ -61,7 +62,7 @@ public:
 
 private:
   // TileToCpu.cpp: control flow and bookkeeping.
-  llvm::LogicalResult inferLayouts();
+  void inferLayouts();
   llvm::LogicalResult emitBlock(mlir::Block &block);
   llvm::LogicalResult emitOp(mlir::Operation *op);
   void emitTable(mlir::arith::ConstantOp op);
@@ -78,6 +79,12 @@ private:
   bool isLastUse(mlir::Value value, mlir::Operation *op);
   mlir::Value scalar(mlir::Value value) { return map.lookupOrDefault(value); }
 
+  // TileParts.cpp: tiles of stacks and columns of tiles.
+  Buffer partOf(const Buffer &whole, mlir::OpFoldResult at);
+  void copyColumn(mlir::Value column, mlir::Value vector, bool toColumn);
+  llvm::LogicalResult emitPartRead(mlir::tensor::ExtractSliceOp op);
+  llvm::LogicalResult emitPartWrite(mlir::tensor::InsertSliceOp op);
+
   // TileLoadStore.cpp: between buffers in memory and tiles.
   llvm::LogicalResult emitLoad(mlir::Value value);
   void emitPanelLoad(const PendingLoad &load, const Buffer &to);
@@ -87,7 +94,8 @@ private:
 
   // TileCompute.cpp: generics.
   bool isContraction(mlir::linalg::GenericOp op);
-  bool isRowwise(mlir::linalg::GenericOp op);
+  void addRows(mlir::linalg::GenericOp op, llvm::ArrayRef<mlir::Value> inputs,
+               mlir::Value panel, mlir::Value col);
   llvm::LogicalResult emitContraction(mlir::linalg::GenericOp op);
   llvm::LogicalResult
   emitGroup(llvm::ArrayRef<mlir::linalg::GenericOp> group);

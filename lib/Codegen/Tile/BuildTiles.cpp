@@ -32,6 +32,7 @@ struct BuildTiles : heddle::impl::BuildTilesPassBase<BuildTiles> {
     TileTarget target;
     target.lanes = lanes;
     target.threads = threads;
+    target.blockThreads = blockThreads;
     target.matrixUnits = matrixUnits;
     target.queryTile = queryTile;
     target.keyTile = keyTile;
@@ -46,6 +47,8 @@ struct BuildTiles : heddle::impl::BuildTilesPassBase<BuildTiles> {
       }
       LogicalResult built =
           family.getValue() == "attention" ? buildAttentionTile(kernel, target)
+          : family.getValue() == "attention_grad"
+              ? buildAttentionGradTile(kernel, target)
           : family.getValue() == "loops"   ? buildLoopsKernel(kernel, target)
           : family.getValue() == "scan"    ? buildScanTile(kernel, target)
                                            : buildRowsTile(kernel, target);
@@ -77,7 +80,8 @@ struct VerifyTiles : heddle::impl::VerifyTilesPassBase<VerifyTiles> {
           return WalkResult::advance();
         bool known =
             isa<scf::ForallOp, scf::InParallelOp, scf::ForOp, scf::YieldOp,
-                tensor::ExtractSliceOp, tensor::ExtractOp, tensor::PadOp,
+                tensor::ExtractSliceOp, tensor::InsertSliceOp,
+                tensor::ExtractOp, tensor::PadOp,
                 tensor::YieldOp, tensor::EmptyOp, linalg::GenericOp,
                 linalg::FillOp, linalg::TransposeOp, linalg::YieldOp,
                 linalg::IndexOp, bufferization::ToTensorOp, TileStoreOp,

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ScanBuilder.h"
+#include "SelectiveScan.h"
 
 #include "heddle/Codegen/Tile/KernelBody.h"
 
@@ -19,21 +19,39 @@ using namespace mlir;
 using namespace heddle;
 
 static constexpr double kLog2e = 1.4426950408889634;
+/// Steps to a chunk: enough for the step sizes to be made side by side, few
+/// enough to leave the first cache to the states.
+static constexpr int64_t kChunk = 16;
 
-/// Channels that read the same rows of b and of c; all of them without groups.
-static int64_t channelsOfGroup(int64_t channels, Value b, Value c) {
-  int64_t size = 0;
-  for (Value v : {b, c}) {
-    auto type = cast<RankedTensorType>(v.getType());
-    size = std::gcd(size, type.getRank() == 4 ? channels / type.getDimSize(2)
-                                              : channels);
-  }
-  return size;
+template <typename OpTy>
+SelectiveOperands SelectiveOperands::of(OpTy op) {
+  auto u = cast<RankedTensorType>(op.getU().getType());
+  return {bufferOf(op.getU()),
+          bufferOf(op.getDelta()),
+          bufferOf(op.getA()),
+          bufferOf(op.getB()),
+          bufferOf(op.getC()),
+          bufferOf(op.getD()),
+          bufferOf(op.getZ()),
+          bufferOf(op.getDeltaBias()),
+          bufferOf(op.getInitialState()),
+          bufferOf(op.getResetIds()),
+          op.getDeltaSoftplus(),
+          op.getReverse(),
+          u.getDimSize(0),
+          u.getDimSize(1),
+          u.getDimSize(2),
+          cast<RankedTensorType>(op.getA().getType()).getDimSize(1)};
 }
+template SelectiveOperands SelectiveOperands::of(SelectiveScanOp op);
+template SelectiveOperands SelectiveOperands::of(SelectiveScanGradOp op);
 
-/// The largest tile that divides a group, or the whole group where its divisors
-/// would leave most lanes empty.
-static int64_t selectiveRows(int64_t channels, int64_t group, int64_t lanes) {
+int64_t heddle::selectiveRows(RankedTensorType u, RankedTensorType b,
+                              RankedTensorType c, int64_t lanes) {
+  int64_t channels = u.getDimSize(2), group = 0;
+  for (RankedTensorType type : {b, c})
+    group = std::gcd(group, type.getRank() == 4 ? channels / type.getDimSize(2)
+                                                : channels);
   if (group == channels)
     return lanes;
   for (int64_t size = lanes; 2 * size > lanes; --size)
@@ -42,91 +60,131 @@ static int64_t selectiveRows(int64_t channels, int64_t group, int64_t lanes) {
   return group;
 }
 
+//===----------------------------------------------------------------------===//
+// The walk forward
+//===----------------------------------------------------------------------===//
+
+void SelectiveScan::loadConstants() {
+  rate = overStates({states(in.a)}, {{0, 1}}, [](Scalars &e, ValueRange v) {
+    return e.mul(v[0], e.number(kLog2e));
+  });
+  if (in.deltaBias)
+    bias = channels(in.deltaBias);
+  if (in.d)
+    skip = channels(in.d);
+}
+
+Value SelectiveScan::initialStates() {
+  if (in.initialState)
+    return states(in.initialState);
+  return t.fill({rows.size, numStates}, b.getF32Type(), 0.0);
+}
+
+void SelectiveScan::rawInputs(Value delta, SmallVector<Value> &inputs,
+                              SmallVector<Dims> &dims) {
+  inputs.push_back(delta);
+  dims.push_back({0, 1});
+  if (!bias)
+    return;
+  inputs.push_back(bias);
+  dims.push_back({0});
+}
+
+SelectiveScan::Inputs SelectiveScan::load(const Chunk &chunk) {
+  Inputs s{chunk, channels(in.u, chunk), channels(in.delta, chunk), {}, {}};
+  SmallVector<Value> inputs;
+  SmallVector<Dims> dims;
+  rawInputs(s.delta, inputs, dims);
+  s.dt = overTime(chunk, inputs, dims, [&](Scalars &e, ValueRange v) {
+    return in.softplus ? e.softplus(raw(e, v)) : raw(e, v);
+  });
+  s.x = overTime(chunk, {s.dt, s.u}, {{0, 1}, {0, 1}},
+                 [](Scalars &e, ValueRange v) { return e.mul(v[0], v[1]); });
+  return s;
+}
+
+SelectiveScan::Step SelectiveScan::stepAt(const Inputs &inputs, Value at) {
+  Step s;
+  s.at = arith::AddIOp::create(b, loc, inputs.chunk.first, at);
+  s.resets = startsSegment(s.at);
+  s.dt = column(inputs.dt, at);
+  s.x = column(inputs.x, at);
+  s.b = stateRow(in.b, s.at);
+  return s;
+}
+
+Value SelectiveScan::advance(const Step &step, Value states) {
+  return overStates(
+      {rate, step.dt, states, step.x, step.b}, {{0, 1}, {0}, {0, 1}, {0}, {1}},
+      [&](Scalars &e, ValueRange v) {
+        Value decay = e.exp2(e.mul(v[1], v[0]));
+        return e.add(e.mul(v[3], v[4]),
+                     e.mul(decay, e.unless(step.resets, v[2], 0.0)));
+      });
+}
+
 LogicalResult heddle::buildSelectiveScan(SelectiveScanOp op,
                                          const TileTarget &target,
                                          OpBuilder &b) {
-  Location loc = op.getLoc();
-  auto type = op.getU().getType();
-  int64_t batch = type.getDimSize(0), channels = type.getDimSize(2);
-  int64_t size = selectiveRows(
-      channels, channelsOfGroup(channels, op.getB(), op.getC()), target.lanes);
-  ScanBuilder s(b, loc, type.getDimSize(1), op.getReverse(),
-                bufferOf(op.getResetIds()));
-  s.numStates = op.getA().getType().getDimSize(1);
+  SelectiveScan s(b, op.getLoc(), SelectiveOperands::of(op));
+  int64_t size = selectiveRows(op.getU().getType(), op.getB().getType(),
+                               op.getC().getType(), target.lanes);
   SmallVector<OpFoldResult> grid = {
-      b.getIndexAttr(batch),
-      b.getIndexAttr(llvm::divideCeil(channels, size))};
-  auto forall = scf::ForallOp::create(b, loc, grid, ValueRange{}, std::nullopt);
+      b.getIndexAttr(s.in.batch),
+      b.getIndexAttr(llvm::divideCeil(s.in.channels, size))};
+  auto forall =
+      scf::ForallOp::create(b, op.getLoc(), grid, ValueRange{}, std::nullopt);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(forall.getTerminator());
   s.batch = forall.getInductionVar(0);
   s.rows = AxisRange::tile(s.t.mulAdd(forall.getInductionVar(1), size), size,
-                           channels);
-
-  // exp(dt * a) = 2^(dt * (a * log2 e))
-  Value rate = s.overStates(
-      {s.states(bufferOf(op.getA()))}, {{0, 1}},
-      [](Scalars &e, ValueRange v) { return e.mul(v[0], e.number(kLog2e)); });
-  Value bias, skip;
-  if (Value buffer = bufferOf(op.getDeltaBias()))
-    bias = s.channels(buffer);
-  if (Value buffer = bufferOf(op.getD()))
-    skip = s.channels(buffer);
-  Value initial;
-  if (Value buffer = bufferOf(op.getInitialState()))
-    initial = s.states(buffer);
-  else
-    initial = s.t.fill({size, s.numStates}, b.getF32Type(), 0.0);
-
-  SmallVector<Value> last = s.loop(
-      s.t.index(0), s.t.index(s.length), initial,
-      [&](Value step, ValueRange carried) -> SmallVector<Value> {
-        Value at = s.position(step), resets = s.startsSegment(step);
-        Value u = s.channels(bufferOf(op.getU()), at);
-        Value delta = s.channels(bufferOf(op.getDelta()), at);
-        Value bRow = s.stateRow(bufferOf(op.getB()), at);
-        Value cRow = s.stateRow(bufferOf(op.getC()), at);
-        SmallVector<Value> steps = {delta};
-        if (bias)
-          steps.push_back(bias);
-        Value dt = s.overChannels(steps, [&](Scalars &e, ValueRange v) {
-          Value sum = v.size() > 1 ? e.add(v[0], v[1]) : v[0];
-          return op.getDeltaSoftplus() ? e.softplus(sum) : sum;
-        });
-        Value input = s.overChannels({dt, u}, [](Scalars &e, ValueRange v) {
-          return e.mul(v[0], v[1]);
-        });
-        Value h = s.overStates(
-            {rate, dt, carried[0], input, bRow}, {{0, 1}, {0}, {0, 1}, {0}, {1}},
-            [&](Scalars &e, ValueRange v) {
-              Value decay = e.exp2(e.mul(v[1], v[0]));
-              return e.add(e.mul(v[3], v[4]),
-                           e.mul(decay, e.unless(resets, v[2], 0.0)));
+                           s.in.channels);
+  s.loadConstants();
+  int64_t chunkSize = std::clamp<int64_t>(s.length, 1, kChunk);
+  Value last = s.loop(
+      s.t.index(0), s.t.index(llvm::divideCeil(s.length, chunkSize)),
+      s.initialStates(),
+      [&](Value walk, ValueRange carried) -> SmallVector<Value> {
+        SelectiveScan::Inputs inputs = s.load(s.chunkAt(walk, chunkSize));
+        const SelectiveScan::Chunk &chunk = inputs.chunk;
+        SmallVector<Value> end = s.overColumns(
+            chunk, /*backwards=*/false,
+            {carried[0], s.undefined({size, chunkSize})},
+            [&](Value at, ValueRange values) -> SmallVector<Value> {
+              SelectiveScan::Step step = s.stepAt(inputs, at);
+              Value c = s.stateRow(s.in.c, step.at);
+              Value h = s.advance(step, values[0]);
+              Value y = s.sumStates(
+                  {h, c}, {{0, 1}, {1}},
+                  [](Scalars &e, ValueRange v) { return e.mul(v[0], v[1]); });
+              return {h, s.withColumn(values[1], at, y)};
             });
-        Value y = s.sumStates({h, cRow}, {{0, 1}, {1}},
-                              [](Scalars &e, ValueRange v) {
-                                return e.mul(v[0], v[1]);
-                              });
-        SmallVector<Value> parts = {y};
-        if (skip)
-          parts.append({skip, u});
-        if (op.getZ())
-          parts.push_back(s.channels(bufferOf(op.getZ()), at));
-        y = s.overChannels(
-            parts,
+        const ScanBuilder::Dims both = {0, 1}, row = {0};
+        SmallVector<Value> parts = {end[1]};
+        SmallVector<ScanBuilder::Dims> dims = {both};
+        if (s.skip) {
+          parts.append({s.skip, inputs.u});
+          dims.append({row, both});
+        }
+        if (s.in.z) {
+          parts.push_back(s.channels(s.in.z, chunk));
+          dims.push_back(both);
+        }
+        Value y = s.overTime(
+            chunk, parts, dims,
             [&](Scalars &e, ValueRange v) {
               Value out = v[0];
-              if (skip)
+              if (s.skip)
                 out = e.add(out, e.mul(v[1], v[2]));
-              if (op.getZ())
+              if (s.in.z)
                 out = e.mul(out, e.mul(v.back(), e.sigmoid(v.back())));
               return out;
             },
-            type.getElementType());
-        s.storeChannels(y, destinationOf(op.getY()), at);
-        return {h};
-      });
+            op.getU().getType().getElementType());
+        s.storeChannels(y, destinationOf(op.getY()), chunk);
+        return {end[0]};
+      })[0];
   if (op.getFinalState())
-    s.storeStates(last[0], destinationOf(op.getFinalState()));
+    s.storeStates(last, destinationOf(op.getFinalState()));
   return success();
 }

@@ -4,9 +4,11 @@
 #include "heddle/Dialect/Heddle/Differentiation/Differentiation.h"
 
 void heddle::registerDifferentiation(mlir::DialectRegistry &registry) {
+  registerAttentionRules(registry);
   registerElementwiseRules(registry);
   registerLayerScanRule(registry);
   registerLinalgRules(registry);
   registerLinearScanRule(registry);
   registerTensorRules(registry);
+  registerSelectiveScanRule(registry);
 }

@@ -7,11 +7,13 @@
 
 namespace heddle {
 
+void registerAttentionRules(mlir::DialectRegistry &registry);
 void registerElementwiseRules(mlir::DialectRegistry &registry);
 void registerLayerScanRule(mlir::DialectRegistry &registry);
 void registerLinalgRules(mlir::DialectRegistry &registry);
 void registerLinearScanRule(mlir::DialectRegistry &registry);
 void registerTensorRules(mlir::DialectRegistry &registry);
+void registerSelectiveScanRule(mlir::DialectRegistry &registry);
 
 } // namespace heddle
 

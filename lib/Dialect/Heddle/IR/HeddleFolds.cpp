@@ -183,6 +183,24 @@ void SelectiveScanOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
     return dropFinalState(op, rewriter);
   });
 }
+void SelectiveScanGradOp::getCanonicalizationPatterns(
+    RewritePatternSet &patterns, MLIRContext *context) {
+  patterns.add(+[](SelectiveScanGradOp op, PatternRewriter &rewriter) {
+    return returnIncomingStates(
+        op, op.getU(), {{op.getDinitialState(), op.getDfinalState()}},
+        rewriter);
+  });
+}
+void LinearScanGradOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
+                                                   MLIRContext *context) {
+  patterns.add(+[](LinearScanGradOp op, PatternRewriter &rewriter) {
+    return returnIncomingStates(
+        op, op.getH(),
+        {{op.getDinitialState(), op.getDfinalState()},
+         {op.getDinitialStateImag(), op.getDfinalStateImag()}},
+        rewriter);
+  });
+}
 void SsdOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
                                         MLIRContext *context) {
   patterns.add(+[](SsdOp op, PatternRewriter &rewriter) {

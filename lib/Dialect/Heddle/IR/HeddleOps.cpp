@@ -13,18 +13,19 @@ using namespace mlir;
 using namespace heddle;
 
 //===----------------------------------------------------------------------===//
-// Syntax of LinearScanOp: type, imag type, final type, final_imag type
+// Syntax of results that an op may lack: keyword and type, in a fixed order
 //===----------------------------------------------------------------------===//
 
-static ParseResult parseLinearScanResults(OpAsmParser &parser, Type &h,
-                                          Type &hImag, Type &finalState,
-                                          Type &finalStateImag) {
-  if (parser.parseType(h))
-    return failure();
-  std::pair<StringRef, Type *> optional[] = {{"imag", &hImag},
-                                             {"final", &finalState},
-                                             {"final_imag", &finalStateImag}};
-  ArrayRef<std::pair<StringRef, Type *>> left = optional;
+using NamedType = std::pair<StringRef, Type *>;
+
+static ParseResult parseNamedTypes(OpAsmParser &parser,
+                                   ArrayRef<NamedType> left) {
+  std::string names;
+  for (auto [i, named] : llvm::enumerate(left)) {
+    if (i)
+      names += i + 1 == left.size() ? " and " : ", ";
+    names += named.first;
+  }
   while (succeeded(parser.parseOptionalComma())) {
     SMLoc loc = parser.getCurrentLocation();
     StringRef keyword;
@@ -34,9 +35,9 @@ static ParseResult parseLinearScanResults(OpAsmParser &parser, Type &h,
       left = left.drop_front();
     if (left.empty())
       return parser.emitError(loc)
-             << "expected imag, final and final_imag, each at most once and in "
-                "this order, got '"
-             << keyword << "'";
+             << "expected " << names
+             << ", each at most once and in this order, got '" << keyword
+             << "'";
     if (parser.parseType(*left.front().second))
       return failure();
     left = left.drop_front();
@@ -44,16 +45,64 @@ static ParseResult parseLinearScanResults(OpAsmParser &parser, Type &h,
   return success();
 }
 
+static void printNamedTypes(OpAsmPrinter &p,
+                            ArrayRef<std::pair<StringRef, Type>> types) {
+  for (auto [keyword, type] : types)
+    if (type)
+      p << ", " << keyword << " " << type;
+}
+
+static ParseResult parseLinearScanResults(OpAsmParser &parser, Type &h,
+                                          Type &hImag, Type &finalState,
+                                          Type &finalStateImag) {
+  if (parser.parseType(h))
+    return failure();
+  return parseNamedTypes(parser, {{"imag", &hImag},
+                                  {"final", &finalState},
+                                  {"final_imag", &finalStateImag}});
+}
+
 static void printLinearScanResults(OpAsmPrinter &p, Operation *, Type h,
                                    Type hImag, Type finalState,
                                    Type finalStateImag) {
   p << h;
-  if (hImag)
-    p << ", imag " << hImag;
-  if (finalState)
-    p << ", final " << finalState;
-  if (finalStateImag)
-    p << ", final_imag " << finalStateImag;
+  printNamedTypes(p, {{"imag", hImag},
+                      {"final", finalState},
+                      {"final_imag", finalStateImag}});
+}
+
+static ParseResult parseLinearScanGradResults(OpAsmParser &parser, Type &aImag,
+                                              Type &bImag, Type &initialState,
+                                              Type &initialStateImag) {
+  return parseNamedTypes(parser, {{"a_imag", &aImag},
+                                  {"b_imag", &bImag},
+                                  {"initial_state", &initialState},
+                                  {"initial_state_imag", &initialStateImag}});
+}
+
+static void printLinearScanGradResults(OpAsmPrinter &p, Operation *, Type aImag,
+                                       Type bImag, Type initialState,
+                                       Type initialStateImag) {
+  printNamedTypes(p, {{"a_imag", aImag},
+                      {"b_imag", bImag},
+                      {"initial_state", initialState},
+                      {"initial_state_imag", initialStateImag}});
+}
+
+static ParseResult parseScanGradResults(OpAsmParser &parser, Type &d, Type &z,
+                                        Type &deltaBias, Type &initialState) {
+  return parseNamedTypes(parser, {{"d", &d},
+                                  {"z", &z},
+                                  {"delta_bias", &deltaBias},
+                                  {"initial_state", &initialState}});
+}
+
+static void printScanGradResults(OpAsmPrinter &p, Operation *, Type d, Type z,
+                                 Type deltaBias, Type initialState) {
+  printNamedTypes(p, {{"d", d},
+                      {"z", z},
+                      {"delta_bias", deltaBias},
+                      {"initial_state", initialState}});
 }
 
 #define GET_OP_CLASSES

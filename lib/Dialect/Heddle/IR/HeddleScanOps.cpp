@@ -22,61 +22,125 @@ static bool cannotDivide(int64_t groups, int64_t size) {
 // SelectiveScanOp
 //===----------------------------------------------------------------------===//
 
-LogicalResult SelectiveScanOp::verify() {
+/// The operands that the scan and its gradient share.
+template <typename OpTy> static LogicalResult verifySelectiveScan(OpTy op) {
   /*selective_scan_c1*/
-  if (failed(verifyTensor(*this, "u", getU(), {{"B"}, {"L"}, {"D"}},
+  if (failed(verifyTensor(op, "u", op.getU(), {{"B"}, {"L"}, {"D"}},
                           Elements::Float)))
     return failure();
-  Axis batch{"B", sizeOf(getU(), 0)}, length{"L", sizeOf(getU(), 1)};
-  Axis channels{"D", sizeOf(getU(), 2)};
-  Type element = getU().getType().getElementType();
+  Axis batch{"B", sizeOf(op.getU(), 0)}, length{"L", sizeOf(op.getU(), 1)};
+  Axis channels{"D", sizeOf(op.getU(), 2)};
+  Type element = op.getU().getType().getElementType();
   /*selective_scan_c2*/
-  if (failed(verifyTensor(*this, "delta", getDelta(), {batch, length, channels},
+  if (failed(verifyTensor(op, "delta", op.getDelta(), {batch, length, channels},
                           Elements::Float)))
     return failure();
   /*selective_scan_c3*/
   if (failed(
-          verifyTensor(*this, "a", getA(), {channels, {"N"}}, Elements::F32)))
+          verifyTensor(op, "a", op.getA(), {channels, {"N"}}, Elements::F32)))
     return failure();
-  Axis state{"N", sizeOf(getA(), 1)};
+  Axis state{"N", sizeOf(op.getA(), 1)};
   for (auto [name, value] :
-       {std::pair<StringRef, Value>{"b", getB()}, {"c", getC()}}) {
+       {std::pair<StringRef, Value>{"b", op.getB()}, {"c", op.getC()}}) {
     bool grouped = cast<RankedTensorType>(value.getType()).getRank() == 4;
     SmallVector<Axis> axes = {batch, length};
     if (grouped)
       axes.push_back({"G"});
     axes.push_back(state);
     /*selective_scan_c4*/
-    if (failed(verifyTensor(*this, name, value, axes, Elements::Float)))
+    if (failed(verifyTensor(op, name, value, axes, Elements::Float)))
       return failure();
     /*selective_scan_c5*/
     if (grouped && cannotDivide(sizeOf(value, 2), channels.size))
-      return emitOpError() << "expected D divisible by the groups of " << name
+      return op.emitOpError() << "expected D divisible by the groups of " << name
                            << ", got " << channels.size << " and "
                            << sizeOf(value, 2);
   }
   /*selective_scan_c6*/
-  if (failed(verifyTensor(*this, "d", getD(), {channels}, Elements::Float)) ||
-      failed(verifyTensor(*this, "delta_bias", getDeltaBias(), {channels},
+  if (failed(verifyTensor(op, "d", op.getD(), {channels}, Elements::Float)) ||
+      failed(verifyTensor(op, "delta_bias", op.getDeltaBias(), {channels},
                           Elements::Float)))
     return failure();
   /*selective_scan_c7*/
   if (failed(
-          verifyTensor(*this, "z", getZ(), {batch, length, channels}, element)))
+          verifyTensor(op, "z", op.getZ(), {batch, length, channels}, element)))
     return failure();
   /*selective_scan_c8*/
-  if (failed(verifyTensor(*this, "initial_state", getInitialState(),
-                          {batch, channels, state}, Elements::F32)) ||
-      failed(verifyTensor(*this, "final_state", getFinalState(),
+  if (failed(verifyTensor(op, "initial_state", op.getInitialState(),
                           {batch, channels, state}, Elements::F32)))
     return failure();
   /*selective_scan_c9*/
-  if (failed(verifyTensor(*this, "reset_ids", getResetIds(), {batch, length},
-                          Elements::I32)))
+  return verifyTensor(op, "reset_ids", op.getResetIds(), {batch, length},
+                      Elements::I32);
+}
+
+LogicalResult SelectiveScanOp::verify() {
+  if (failed(verifySelectiveScan(*this)))
+    return failure();
+  Axis batch{"B", sizeOf(getU(), 0)}, length{"L", sizeOf(getU(), 1)};
+  Axis channels{"D", sizeOf(getU(), 2)}, state{"N", sizeOf(getA(), 1)};
+  /*selective_scan_c8*/
+  if (failed(verifyTensor(*this, "final_state", getFinalState(),
+                          {batch, channels, state}, Elements::F32)))
     return failure();
   /*selective_scan_c10*/
-  return verifyTensor(*this, "y", getY(), {batch, length, channels}, element);
+  return verifyTensor(*this, "y", getY(), {batch, length, channels},
+                      getU().getType().getElementType());
 }
+
+LogicalResult SelectiveScanGradOp::verify() {
+  /*selective_scan_grad_c1*/
+  if (failed(verifySelectiveScan(*this)) ||
+      failed(verifyType(*this, "dy", getDy().getType(), getU().getType())))
+    return failure();
+  Axis batch{"B", sizeOf(getU(), 0)}, channels{"D", sizeOf(getU(), 2)};
+  Axis state{"N", sizeOf(getA(), 1)};
+  /*selective_scan_grad_c2*/
+  if (failed(verifyTensor(*this, "dfinal_state", getDfinalState(),
+                          {batch, channels, state}, Elements::F32)))
+    return failure();
+  struct Gradient {
+    StringRef name;
+    Value of, gradient;
+    std::optional<int64_t> parts; // leading axis, where the sum is left open
+  };
+  std::optional<int64_t> open = getPartialSums();
+  /*selective_scan_grad_c5*/
+  if (open && *open <= 0)
+    return emitOpError() << "expected positive partial_sums, got " << *open;
+  std::optional<int64_t> none, batches;
+  if (open)
+    batches = batch.size;
+  for (const Gradient &g :
+       {Gradient{"du", getU(), getDu(), none},
+        Gradient{"ddelta", getDelta(), getDdelta(), none},
+        Gradient{"da", getA(), getDa(), batches},
+        Gradient{"db", getB(), getDb(), open},
+        Gradient{"dc", getC(), getDc(), open},
+        Gradient{"dd", getD(), getDd(), batches},
+        Gradient{"dz", getZ(), getDz(), none},
+        Gradient{"ddelta_bias", getDeltaBias(), getDdeltaBias(), batches},
+        Gradient{"dinitial_state", getInitialState(), getDinitialState(), none}}) {
+    /*selective_scan_grad_c3*/
+    if (!g.of != !g.gradient)
+      return emitOpError() << "expected " << g.name << " exactly with "
+                           << g.name.drop_front() << ", got only "
+                           << (g.of ? g.name.drop_front() : g.name);
+    if (!g.of)
+      continue;
+    auto type = cast<RankedTensorType>(g.of.getType());
+    if (g.parts) {
+      SmallVector<int64_t> shape(type.getShape());
+      shape.insert(shape.begin(), *g.parts);
+      type = RankedTensorType::get(shape, Float32Type::get(getContext()));
+    }
+    /*selective_scan_grad_c4*/
+    if (failed(verifyType(*this, g.name, g.gradient.getType(), type)))
+      return failure();
+  }
+  return success();
+}
+
 
 //===----------------------------------------------------------------------===//
 // SsdOp
@@ -187,4 +251,79 @@ LogicalResult LinearScanOp::verify() {
   /*linear_scan_c8*/
   return verifyTensor(*this, "reset_ids", getResetIds(), {batch, length},
                       Elements::I32);
+}
+
+LogicalResult LinearScanGradOp::verify() {
+  /*linear_scan_grad_c1*/
+  if (failed(verifyTensor(*this, "h", getH(), {{"B"}, {"L"}, {"D"}},
+                          Elements::Float)))
+    return failure();
+  RankedTensorType all = getH().getType();
+  if (failed(verifyType(*this, "dh", getDh().getType(), all)))
+    return failure();
+  Axis batch{"B", sizeOf(getH(), 0)}, length{"L", sizeOf(getH(), 1)};
+  Axis channels{"D", sizeOf(getH(), 2)};
+  SmallVector<Axis> decay = {batch, length, channels};
+  if (hasConstantDecay())
+    decay = {channels};
+  /*linear_scan_grad_c2*/
+  if (failed(verifyTensor(*this, "a", getA(), decay, all.getElementType())))
+    return failure();
+  /*linear_scan_grad_c3*/
+  for (auto [name, imag, real] :
+       {std::tuple<StringRef, Value, Value>{"a_imag", getAImag(), getA()},
+        {"h_imag", getHImag(), getH()},
+        {"dh_imag", getDhImag(), getDh()}}) {
+    if (isComplex() != static_cast<bool>(imag))
+      return emitOpError() << "expected a_imag, h_imag and dh_imag together, got "
+                           << (isComplex() ? "no " : "") << name
+                           << (isComplex() ? "" : " without a_imag");
+    if (imag && failed(verifyType(*this, name, imag.getType(), real.getType())))
+      return failure();
+  }
+  /*linear_scan_grad_c4*/
+  for (auto [name, real, imag] :
+       {std::tuple<StringRef, Value, Value>{"initial_state", getInitialState(),
+                                            getInitialStateImag()},
+        {"dfinal_state", getDfinalState(), getDfinalStateImag()}}) {
+    bool wanted = isComplex() && real;
+    if (wanted != static_cast<bool>(imag))
+      return emitOpError() << "expected " << (wanted ? "an" : "no")
+                           << " imaginary part of " << name << ", got "
+                           << (imag ? "one" : "none");
+    for (Value state : {real, imag})
+      if (failed(verifyTensor(*this, name, state, {batch, channels},
+                              Elements::F32)))
+        return failure();
+  }
+  /*linear_scan_grad_c5*/
+  if (failed(verifyTensor(*this, "reset_ids", getResetIds(), {batch, length},
+                          Elements::I32)))
+    return failure();
+  /*linear_scan_grad_c7*/
+  if (getPartialSums() && !hasConstantDecay())
+    return emitOpError("expected partial_sums only with an a that is constant "
+                       "over time");
+  RankedTensorType ofA = getA().getType();
+  if (getPartialSums())
+    ofA = RankedTensorType::get({batch.size, channels.size},
+                                Float32Type::get(getContext()));
+  auto typeOf = [](Value v) { return v ? v.getType() : Type(); };
+  /*linear_scan_grad_c6*/
+  for (auto [name, gradient, wanted] :
+       {std::tuple<StringRef, Value, Type>{"da", getDa(), ofA},
+        {"db", getDb(), all},
+        {"da_imag", getDaImag(), isComplex() ? ofA : Type()},
+        {"db_imag", getDbImag(), isComplex() ? all : Type()},
+        {"dinitial_state", getDinitialState(), typeOf(getInitialState())},
+        {"dinitial_state_imag", getDinitialStateImag(),
+         typeOf(getInitialStateImag())}}) {
+    if (!wanted != !gradient)
+      return emitOpError() << "expected " << (wanted ? "a " : "no ") << name
+                           << ", got " << (gradient ? "one" : "none");
+    if (wanted &&
+        failed(verifyType(*this, name, gradient.getType(), wanted)))
+      return failure();
+  }
+  return success();
 }

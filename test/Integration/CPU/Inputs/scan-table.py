@@ -1,4 +1,4 @@
-"""Writes tables of scans as MLIR: scan-table.py linear|selective [PART/PARTS]
+"""Writes tables of scans as MLIR: scan-table.py linear|linear-gradient|selective|gradient [PART/PARTS]
 
 One function per row, the name says what is in it. Inputs come from comments, as
 check.py reads them. With PART every PARTS-th row is written.
@@ -7,6 +7,10 @@ check.py reads them. With PART every PARTS-th row is written.
 import sys
 
 rows = []
+
+# |a| is close to 1, so that little is forgotten over thousands of steps.
+TURN = ("Tensor(shape, (0.9999 * math.cos(0.1 * i) for i in range(shape[0])))",
+        "Tensor(shape, (0.9999 * math.sin(0.1 * i) for i in range(shape[0])))")
 
 
 def tensor(*axes_and_type):
@@ -31,7 +35,7 @@ def function(name, operands, results, op, attributes, returned=None):
     values = [f"%r{i}" for i in range(len(results))]
     types = ", ".join(t for _, t in results)
     syntax = ", ".join((f"{k} " if k else "") + t for k, t in results)
-    if op == "linear_scan":
+    if op != "selective_scan":
         syntax = f"({syntax})"
     attributes = " {" + ", ".join(attributes) + "}" if attributes else ""
     out += f"func.func @{name}({', '.join(arguments)}) -> ({types}) {{\n"
@@ -71,10 +75,33 @@ def linear(name, batch=2, length=40, channels=40, dtype="f32", complex=False,
     function(name, operands, results, "linear_scan", ["reverse"] if reverse else [])
 
 
+def linear_gradient(name, batch=2, length=40, channels=40, dtype="f32", complex=False,
+                    constant=False, initial=False, dfinal=False, resets=0, reverse=False,
+                    decay=None):
+    h = tensor(batch, length, channels, dtype)
+    a = tensor(channels, dtype) if constant else h
+    state = tensor(batch, channels, "f32")
+    decay = decay or ("uniform(-0.7, 0.7, 1)", "uniform(-0.7, 0.7, 2)")
+    operands = [(None, [a, h, h], [decay[0], "normal(3)", "normal(4)"])]
+    results = [("", a), ("", h)]
+    if complex:
+        operands.append(("imag", [a, h, h], [decay[1], "normal(5)", "normal(6)"]))
+        results += [("a_imag", a), ("b_imag", h)]
+    for keyword, there, seed in (("initial_state", initial, 7), ("dfinal_state", dfinal, 9)):
+        for part in ("", "_imag") if complex else ("",):
+            if there:
+                operands.append((keyword + part, [state], [f"normal({seed + len(part)})"]))
+                if keyword == "initial_state":
+                    results.append((keyword + part, state))
+    if resets:
+        operands.append(("reset_ids", [tensor(batch, length, "i32")], [ids(resets)]))
+    function(name, operands, results, "linear_scan_grad", ["reverse"] if reverse else [])
+
+
 def selective(name, batch=2, length=40, channels=40, states=5, dtype="f32",
               delta_dtype=None, groups=None, c_groups=None, skip=False, gate=False,
               bias=False, softplus=True, initial=False, final=True, resets=0,
-              reverse=False, delta=None):
+              reverse=False, delta=None, gradient=False, dfinal=False):
     u = tensor(batch, length, channels, dtype)
     dt = tensor(batch, length, channels, delta_dtype or dtype)
 
@@ -97,9 +124,19 @@ def selective(name, batch=2, length=40, channels=40, states=5, dtype="f32",
         operands.append(("initial_state", [state], ["normal(9)"]))
     if resets:
         operands.append(("reset_ids", [tensor(batch, length, "i32")], [ids(resets)]))
-    results = [("", u)] + ([("", state)] if final else [])
     attributes = (["delta_softplus"] if softplus else []) + (["reverse"] if reverse else [])
-    function(name, operands, results, "selective_scan", attributes)
+    if not gradient:
+        results = [("", u)] + ([("", state)] if final else [])
+        function(name, operands, results, "selective_scan", attributes)
+        return
+    operands[0][1].append(u)
+    operands[0][2].append("normal(10)")
+    if dfinal:
+        operands.append(("dfinal_state", [state], ["normal(11)"]))
+    results = [("", t) for t in operands[0][1][:5]]
+    results += [(k, t[0]) for k, t, _ in operands[1:] if k in
+                ("d", "z", "delta_bias", "initial_state")]
+    function(name, operands, results, "selective_scan_grad", attributes)
 
 
 def linear_table():
@@ -119,11 +156,30 @@ def linear_table():
     linear("resets", resets=4)
     linear("resets_at_every_step", resets=40, initial=True)
     linear("no_states", final=False)
-    # |a| is close to 1, so that nothing is forgotten over the whole length.
-    turn = ("Tensor(shape, (0.9999 * math.cos(0.1 * i) for i in range(shape[0])))",
-            "Tensor(shape, (0.9999 * math.sin(0.1 * i) for i in range(shape[0])))")
     linear("decay_close_to_one", constant=True, complex=True, length=3000, channels=7,
-           batch=2, decay=turn, initial=True)
+           batch=2, decay=TURN, initial=True)
+
+
+def linear_gradient_table():
+    for length in (1, 2, 3, 65):
+        linear_gradient(f"length_{length}", length=length, initial=True, dfinal=True)
+    for channels in (1, 33, 300):
+        linear_gradient(f"channels_{channels}", channels=channels, length=9, batch=3,
+                        constant=True)
+    for dtype in ("f32", "bf16", "f16"):
+        for constant in (False, True):
+            for complex in (False, True):
+                name = "_".join([dtype, "constant" if constant else "varying",
+                                 "complex" if complex else "real"])
+                options = dict(dtype=dtype, constant=constant, complex=complex,
+                               initial=True, dfinal=True, length=29)
+                linear_gradient(name, **options)
+                linear_gradient(name + "_reverse_resets", resets=3, reverse=True, **options)
+    linear_gradient("resets", resets=4)
+    linear_gradient("resets_at_every_step", resets=40, initial=True)
+    linear_gradient("one_sequence", batch=1, channels=70, constant=True, complex=True)
+    linear_gradient("decay_close_to_one", constant=True, complex=True, length=3000,
+                    channels=7, decay=TURN, initial=True, dfinal=True)
 
 
 def selective_table():
@@ -150,6 +206,41 @@ def selective_table():
     selective("large_steps", delta="uniform(-110.0, 110.0, 2)", bias=True, length=20)
 
 
-{"linear": linear_table, "selective": selective_table}[sys.argv[1]]()
+def gradient(name, **options):
+    selective(name, gradient=True, **options)
+
+
+def gradient_table():
+    # Chunks have 16 steps or the square root of the length.
+    for length in (1, 2, 15, 16, 17, 55, 330):
+        gradient(f"length_{length}", length=length, initial=True, dfinal=True)
+    for channels in (1, 8, 31, 33, 100):
+        gradient(f"channels_{channels}", channels=channels, length=20, skip=True)
+    gradient("one_sequence", batch=1, channels=200, length=20, skip=True, bias=True)
+    gradient("many_sequences", batch=7, channels=70, length=20, skip=True, bias=True)
+    for states in (1, 3, 16, 64, 128, 256):
+        gradient(f"states_{states}", states=states, length=18, channels=20, initial=True)
+    everything = dict(skip=True, gate=True, bias=True, initial=True, dfinal=True, length=50)
+    for dtype in ("f32", "bf16", "f16"):
+        gradient(f"all_operands_{dtype}", dtype=dtype, resets=3, **everything)
+        gradient(f"all_operands_{dtype}_reverse", dtype=dtype, resets=3, reverse=True,
+                 **everything)
+    gradient("no_resets", **everything)
+    gradient("no_resets_reverse", reverse=True, **everything)
+    gradient("delta_in_f32", dtype="bf16", delta_dtype="f32", gate=True)
+    gradient("no_softplus", softplus=False)
+    gradient("no_softplus_bias", softplus=False, bias=True, skip=True)
+    gradient("gate_without_skip", gate=True)
+    for groups, channels in ((1, 40), (2, 40), (4, 128), (5, 40), (40, 40), (3, 111)):
+        gradient(f"groups_{groups}_of_{channels}", groups=groups, channels=channels,
+                 length=11, initial=True, skip=True)
+    gradient("groups_of_b_and_c_differ", groups=6, c_groups=4, channels=24, length=11)
+    gradient("groups_of_b_only", groups=2, c_groups=1, channels=128, length=11, batch=1)
+    gradient("resets_at_every_step", resets=40, initial=True, dfinal=True, length=40)
+    gradient("large_steps", delta="uniform(-110.0, 110.0, 2)", bias=True, length=20)
+
+
+{"gradient": gradient_table, "linear-gradient": linear_gradient_table,
+ "linear": linear_table, "selective": selective_table}[sys.argv[1]]()
 part, parts = (int(n) for n in sys.argv[2].split("/")) if len(sys.argv) > 2 else (0, 1)
 print("\n".join(rows[part::parts]))

@@ -1,0 +1,157 @@
+//===- SplitScans.cpp - sums over blocks leave the scan kernels -----------===//
+
+#include "heddle/Codegen/Tile/TileBuilder.h"
+#include "heddle/Dialect/Heddle/IR/Heddle.h"
+#include "heddle/Dialect/Heddle/Transforms/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/PatternMatch.h"
+
+#include <numeric>
+
+namespace heddle {
+#define GEN_PASS_DEF_SPLITSCANSPASS
+#include "heddle/Dialect/Heddle/Transforms/Passes.h.inc"
+} // namespace heddle
+
+using namespace mlir;
+using namespace heddle;
+
+/// Reassociation that merges axes begin to end - 1 of `rank` into one.
+static SmallVector<ReassociationIndices> merge(int64_t begin, int64_t end,
+                                               int64_t rank) {
+  SmallVector<ReassociationIndices> groups;
+  for (int64_t d = 0; d < rank; ++d) {
+    if (d <= begin || d >= end)
+      groups.emplace_back();
+    groups.back().push_back(d);
+  }
+  return groups;
+}
+
+/// The sum of `parts` over its leading axis, in the element type of `type`.
+static Value sumParts(OpBuilder &b, Location loc, Value parts,
+                      RankedTensorType type) {
+  auto partsType = cast<RankedTensorType>(parts.getType());
+  int64_t rank = partsType.getRank();
+  auto shaped = [&](ArrayRef<int64_t> shape) {
+    return RankedTensorType::get(shape, partsType.getElementType());
+  };
+  Value sum;
+  if (partsType.getDimSize(0) == 1) {
+    sum = tensor::CollapseShapeOp::create(b, loc, shaped(type.getShape()),
+                                          parts, merge(0, 2, rank));
+  } else {
+    int64_t count = type.getNumElements();
+    Value flat = parts;
+    if (rank > 2)
+      flat = tensor::CollapseShapeOp::create(
+          b, loc, shaped({partsType.getDimSize(0), count}), parts,
+          merge(1, rank, rank));
+    Value zero = arith::ConstantOp::create(
+        b, loc, b.getZeroAttr(partsType.getElementType()));
+    Value init = tensor::EmptyOp::create(b, loc, ArrayRef<int64_t>{count},
+                                         partsType.getElementType());
+    init = linalg::FillOp::create(b, loc, zero, init).getResult(0);
+    sum = linalg::ReduceOp::create(
+              b, loc, flat, init, ArrayRef<int64_t>{0},
+              [](OpBuilder &nested, Location l, ValueRange args) {
+                Value next = arith::AddFOp::create(nested, l, args[1], args[0]);
+                linalg::YieldOp::create(nested, l, next);
+              })
+              .getResult(0);
+    if (rank > 2)
+      sum = tensor::ExpandShapeOp::create(b, loc, shaped(type.getShape()), sum,
+                                          merge(0, rank - 1, rank - 1));
+  }
+  if (type == sum.getType())
+    return sum;
+  return arith::TruncFOp::create(b, loc, type, sum);
+}
+
+/// Replaces `op` by `whole`, whose results may have a leading axis of parts.
+static void replaceBySums(IRRewriter &b, Operation *op, Operation *whole) {
+  for (auto [from, to] : llvm::zip(op->getResults(), whole->getResults())) {
+    if (from.use_empty())
+      continue;
+    Value value = to;
+    if (from.getType() != to.getType())
+      value =
+          sumParts(b, op->getLoc(), to, cast<RankedTensorType>(from.getType()));
+    b.replaceAllUsesWith(from, value);
+  }
+  b.eraseOp(op);
+}
+
+static void split(SelectiveScanGradOp op, const TileTarget &target) {
+  IRRewriter b(op);
+  int64_t parts = selectiveScanParts(op, target);
+  Type f32 = b.getF32Type();
+  auto open = [&](Value gradient, int64_t leading) -> Type {
+    if (!gradient)
+      return {};
+    auto type = cast<RankedTensorType>(gradient.getType());
+    SmallVector<int64_t> shape(type.getShape());
+    shape.insert(shape.begin(), leading);
+    return RankedTensorType::get(shape, f32);
+  };
+  auto typeOf = [](Value v) { return v ? v.getType() : Type(); };
+  int64_t batch = op.getU().getType().getDimSize(0);
+  auto whole = SelectiveScanGradOp::create(
+      b, op.getLoc(), op.getDu().getType(), op.getDdelta().getType(),
+      open(op.getDa(), batch), open(op.getDb(), parts), open(op.getDc(), parts),
+      open(op.getDd(), batch), typeOf(op.getDz()),
+      open(op.getDdeltaBias(), batch), typeOf(op.getDinitialState()), op.getU(),
+      op.getDelta(), op.getA(), op.getB(), op.getC(), op.getD(), op.getZ(),
+      op.getDeltaBias(), op.getInitialState(), op.getResetIds(), op.getDy(),
+      op.getDfinalState(), op.getDeltaSoftplusAttr(), op.getReverseAttr(),
+      b.getI64IntegerAttr(parts));
+  replaceBySums(b, op, whole);
+}
+
+/// The same for an `a` that is constant over time: one part per batch entry.
+static void split(LinearScanGradOp op) {
+  IRRewriter b(op);
+  Type ofA = RankedTensorType::get(
+      {op.getH().getType().getDimSize(0), op.getH().getType().getDimSize(2)},
+      b.getF32Type());
+  auto typeOf = [](Value v) { return v ? v.getType() : Type(); };
+  auto whole = LinearScanGradOp::create(
+      b, op.getLoc(), ofA, op.getDb().getType(), op.isComplex() ? ofA : Type(),
+      typeOf(op.getDbImag()), typeOf(op.getDinitialState()),
+      typeOf(op.getDinitialStateImag()), op.getA(), op.getH(), op.getDh(),
+      op.getAImag(), op.getHImag(), op.getDhImag(), op.getInitialState(),
+      op.getInitialStateImag(), op.getDfinalState(), op.getDfinalStateImag(),
+      op.getResetIds(), op.getReverseAttr(), b.getUnitAttr());
+  replaceBySums(b, op, whole);
+}
+
+namespace {
+struct SplitScans : heddle::impl::SplitScansPassBase<SplitScans> {
+  using SplitScansPassBase::SplitScansPassBase;
+
+  void runOnOperation() override {
+    TileTarget target;
+    target.lanes = lanes;
+    target.threads = threads;
+    target.matrixUnits = matrixUnits;
+    SmallVector<SelectiveScanGradOp> ops;
+    getOperation().walk([&](SelectiveScanGradOp op) {
+      if (!op.getPartialSums())
+        ops.push_back(op);
+    });
+    for (SelectiveScanGradOp op : ops)
+      split(op, target);
+    SmallVector<LinearScanGradOp> linear;
+    getOperation().walk([&](LinearScanGradOp op) {
+      if (op.hasConstantDecay() && !op.getPartialSums())
+        linear.push_back(op);
+    });
+    for (LinearScanGradOp op : linear)
+      split(op);
+  }
+};
+} // namespace
