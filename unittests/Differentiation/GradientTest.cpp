@@ -42,8 +42,7 @@ protected:
 };
 
 TEST_P(Gradients, agree_with_central_differences) {
-  forEach(nullptr,
-          [](ModelGradients &g) { g.checkAgainstDifferences(); });
+  forEach(nullptr, [](ModelGradients &g) { g.checkAgainstDifferences(); });
 }
 
 TEST_P(Gradients, of_gradients_agree_with_central_differences) {
@@ -55,9 +54,9 @@ TEST_P(Gradients, on_the_cpu_agree_with_the_reference_device) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Files, Gradients,
-                         testing::Values("attention", "elementwise", "structured",
-                                         "windows", "movement", "scans",
-                                         "layers"),
+                         testing::Values("attention", "elementwise",
+                                         "structured", "windows", "movement",
+                                         "scans", "layers"),
                          [](const auto &info) {
                            return std::string(info.param);
                          });

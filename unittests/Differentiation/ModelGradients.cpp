@@ -85,21 +85,20 @@ func::FuncOp ModelGradients::addLoss(func::FuncOp model) {
   OpBuilder b(model);
   Location loc = model.getLoc();
   Block &body = model.getBody().front();
-  auto f = addFunction(b, model, "loss",
-                       TypeRange(ValueRange(
-                           floatsOf(body.getTerminator()->getOperands()))));
+  auto f = addFunction(
+      b, model, "loss",
+      TypeRange(ValueRange(floatsOf(body.getTerminator()->getOperands()))));
   b.setInsertionPointToEnd(&f.getBody().front());
   IRMapping mapping;
-  mapping.map(body.getArguments(), f.getArguments().take_front(
-                                       body.getNumArguments()));
+  mapping.map(body.getArguments(),
+              f.getArguments().take_front(body.getNumArguments()));
   for (Operation &op : body.without_terminator())
     b.clone(op, mapping);
   SmallVector<Value> results;
   for (Value v : body.getTerminator()->getOperands())
     results.push_back(mapping.lookup(v));
-  Value sum =
-      weightedSum(b, loc, floatsOf(results),
-                  f.getArguments().drop_front(body.getNumArguments()));
+  Value sum = weightedSum(b, loc, floatsOf(results),
+                          f.getArguments().drop_front(body.getNumArguments()));
   func::ReturnOp::create(b, loc, sum);
   return f;
 }
@@ -116,9 +115,9 @@ func::FuncOp ModelGradients::addStep(func::FuncOp loss, StringRef name) {
   OpBuilder b(loss);
   SmallVector<Type> types(loss.getResultTypes());
   llvm::append_range(types, gradientTypes(loss, wrt));
-  auto f = func::FuncOp::create(
-      b, loss.getLoc(), name,
-      b.getFunctionType(loss.getArgumentTypes(), types));
+  auto f =
+      func::FuncOp::create(b, loss.getLoc(), name,
+                           b.getFunctionType(loss.getArgumentTypes(), types));
   b.setInsertionPointToEnd(f.addEntryBlock());
   auto op = ValueAndGradOp::create(b, loss.getLoc(), types, loss.getName(),
                                    f.getArguments(), wrt);
@@ -135,9 +134,9 @@ func::FuncOp ModelGradients::addDirectional(func::FuncOp loss) {
   b.setInsertionPointToEnd(&f.getBody().front());
   SmallVector<Type> types(loss.getResultTypes());
   llvm::append_range(types, gradients);
-  auto op = ValueAndGradOp::create(b, loc, types, loss.getName(),
-                                   f.getArguments().take_front(numArguments),
-                                   wrt);
+  auto op =
+      ValueAndGradOp::create(b, loc, types, loss.getName(),
+                             f.getArguments().take_front(numArguments), wrt);
   Value sum = weightedSum(b, loc, op.getGradients(),
                           f.getArguments().drop_front(numArguments));
   func::ReturnOp::create(b, loc, sum);
@@ -160,15 +159,14 @@ void ModelGradients::drawInputs(func::FuncOp of) {
     std::vector<int64_t> shape(tensor.getShape().begin(),
                                tensor.getShape().end());
     Type element = tensor.getElementType();
-    DType dtype = element.isF32()          ? DType::F32
-                  : element.isF64()        ? DType::F64
-                  : element.isBF16()       ? DType::BF16
-                  : element.isF16()        ? DType::F16
-                  : element.isInteger(1)   ? DType::I1
-                  : element.isInteger(64)  ? DType::I64
-                                           : DType::I32;
-    HostTensor &input =
-        inputs.emplace_back(heddle::TensorType{dtype, shape});
+    DType dtype = element.isF32()         ? DType::F32
+                  : element.isF64()       ? DType::F64
+                  : element.isBF16()      ? DType::BF16
+                  : element.isF16()       ? DType::F16
+                  : element.isInteger(1)  ? DType::I1
+                  : element.isInteger(64) ? DType::I64
+                                          : DType::I32;
+    HostTensor &input = inputs.emplace_back(heddle::TensorType{dtype, shape});
     int64_t count = tensor.getNumElements();
     if (!isa<FloatType>(element)) {
       auto values = model.getArgAttrOfType<ArrayAttr>(i, "test.values");
@@ -278,9 +276,8 @@ void ModelGradients::checkOnCpu() {
   ReferenceOptions rounding;
   rounding.mode = ReferenceMode::Declared;
   if (narrow)
-    ASSERT_TRUE(
-        succeeded(evaluate(expanded->lookupSymbol<func::FuncOp>("step"), inputs,
-                           rounding, declared)));
+    ASSERT_TRUE(succeeded(evaluate(expanded->lookupSymbol<func::FuncOp>("step"),
+                                   inputs, rounding, declared)));
   Program program;
   CompileOptions options;
   options.entry = "step";

@@ -1,9 +1,9 @@
 //===- ModelGradients.h - judges the gradients of a function ----*- C++ -*-===//
 //
-// Each function of a file of models is made a loss: the sum of its results times
-// random weights. Gradients of the loss are judged by central differences of the
-// loss itself on the reference device, in f64, and the compiled step on the CPU
-// is judged by the reference device.
+// Each function of a file of models is made a loss: the sum of its results
+// times random weights. Gradients of the loss are judged by central differences
+// of the loss itself on the reference device, in f64, and the compiled step on
+// the CPU is judged by the reference device.
 //
 // Attributes of a function: `test.no_cpu` (the CPU has no kernel for it),
 // `test.first_order` (no second derivatives). Of an argument: `test.low`,

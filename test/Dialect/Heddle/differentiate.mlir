@@ -217,3 +217,33 @@ func.func @constant_cotangent_of_windows(%x: tensor<1x7x2xf32>) -> tensor<1x7x2x
     : (tensor<1x7x2xf32>) -> (tensor<f32>, tensor<1x7x2xf32>)
   return %g : tensor<1x7x2xf32>
 }
+
+// -----
+
+// The gradient of a layer loop is one the other way round: it carries the
+// cotangent, reads what the forward loop has stacked, and yields a gradient per
+// layer of the weights.
+// CHECK-LABEL: func.func @layer_loop(
+// CHECK-SAME: %[[X:.*]]: tensor<4xf32>, %[[WS:.*]]: tensor<3x4xf32>)
+// CHECK: %[[F:.*]]:{{[0-9]+}} = heddle.layer_scan carried(%{{.*}} = %[[X]]) stacked(%{{.*}} = %[[WS]])
+// CHECK: math.tanh
+// CHECK: heddle.layer_scan carried(%{{.*}}) stacked({{.*}}%[[F]]#{{.*}}) reverse
+// CHECK-NOT: math.tanh
+// CHECK: heddle.yield %{{.*}}, %{{.*}} : tensor<4xf32>, tensor<4xf32>
+// CHECK: return %{{.*}} : tensor<3x4xf32>
+func.func private @deep(%x: tensor<4xf32>, %ws: tensor<3x4xf32>) -> tensor<f32> {
+  %none = arith.constant dense<0.0> : tensor<f32>
+  %y = heddle.layer_scan carried(%h = %x) stacked(%w = %ws)
+      : (tensor<4xf32>, tensor<3x4xf32>) -> tensor<4xf32> {
+    %0 = arith.mulf %h, %w : tensor<4xf32>
+    %1 = math.tanh %0 : tensor<4xf32>
+    heddle.yield %1 : tensor<4xf32>
+  }
+  %s = linalg.reduce { arith.addf } ins(%y : tensor<4xf32>) outs(%none : tensor<f32>) dimensions = [0]
+  return %s : tensor<f32>
+}
+func.func @layer_loop(%x: tensor<4xf32>, %ws: tensor<3x4xf32>) -> tensor<3x4xf32> {
+  %v, %g = heddle.value_and_grad @deep(%x, %ws) wrt [1]
+    : (tensor<4xf32>, tensor<3x4xf32>) -> (tensor<f32>, tensor<3x4xf32>)
+  return %g : tensor<3x4xf32>
+}

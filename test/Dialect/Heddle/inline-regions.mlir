@@ -49,3 +49,24 @@ func.func @outputs_of_layers_are_stacked(%x: tensor<4xf32>, %w: tensor<2x4xf32>)
 // A function without a body has nothing to inline.
 // CHECK: func.func private @external
 func.func private @external(tensor<4xf32>) -> tensor<4xf32>
+
+// What one loop stacks and another one takes apart stays in pieces.
+// CHECK-LABEL: func.func @stacks_between_loops_go
+// CHECK: %[[E0:.*]] = math.exp %arg0
+// CHECK: %[[E1:.*]] = math.exp %[[E0]]
+// CHECK-NOT: tensor.extract_slice %{{.*}} : tensor<2x4xf32>
+// CHECK: arith.addf %arg0, %[[E1]]
+// CHECK: arith.addf %{{.*}}, %[[E0]]
+func.func @stacks_between_loops_go(%x: tensor<4xf32>, %ws: tensor<2x1xf32>) -> tensor<4xf32> {
+  %last, %all = heddle.layer_scan carried(%h = %x) stacked(%w = %ws)
+      : (tensor<4xf32>, tensor<2x1xf32>) -> (tensor<4xf32>, tensor<2x4xf32>) {
+    %e = math.exp %h : tensor<4xf32>
+    heddle.yield %e, %e : tensor<4xf32>, tensor<4xf32>
+  }
+  %sum = heddle.layer_scan carried(%h = %x) stacked(%e = %all) reverse
+      : (tensor<4xf32>, tensor<2x4xf32>) -> tensor<4xf32> {
+    %s = arith.addf %h, %e : tensor<4xf32>
+    heddle.yield %s : tensor<4xf32>
+  }
+  return %sum : tensor<4xf32>
+}

@@ -274,8 +274,8 @@ static void differentiate(math::FPowIOp op, Rule &r) {
     return arith::ConstantOp::create(r.b, r.loc, attr);
   };
   Value zero = whole(0), n = op.getRhs();
-  Value none = arith::CmpIOp::create(r.b, r.loc, arith::CmpIPredicate::eq, n,
-                                     zero);
+  Value none =
+      arith::CmpIOp::create(r.b, r.loc, arith::CmpIPredicate::eq, n, zero);
   Value less = arith::SubIOp::create(r.b, r.loc, n, whole(1));
   Value exponent = r.select(none, zero, less);
   Value factor = arith::SIToFPOp::create(r.b, r.loc, r.dy.getType(), n);
@@ -296,9 +296,7 @@ static void differentiate(math::Log1pOp, Rule &r) {
 }
 static void differentiate(math::PowFOp, Rule &r) { r.power(); }
 static void differentiate(math::RsqrtOp, Rule &r) {
-  r.unary([&] {
-    return r.mul(r.c(-0.5), r.mul(r.y(), r.mul(r.y(), r.y())));
-  });
+  r.unary([&] { return r.mul(r.c(-0.5), r.mul(r.y(), r.mul(r.y(), r.y()))); });
 }
 static void differentiate(math::SinOp, Rule &r) {
   r.unary([&] { return r.math<math::CosOp>(r.x()); });

@@ -65,8 +65,8 @@ private:
   OpOperand &operand;
 
   LoopNest nest;
-  Value differentiated;                 // the operand's element
-  SmallVector<Value> accumulators;      // stand-ins, per init of a reduction
+  Value differentiated;            // the operand's element
+  SmallVector<Value> accumulators; // stand-ins, per init of a reduction
   SmallVector<Value> yields, bodyCotangents;
   Value contribution;
 };
@@ -76,12 +76,10 @@ private:
 /// the body, where it folds; for a window it may have to be padded.
 Value Adjoint::addElement(Value value, AffineMap map) {
   bool window = llvm::any_of(
-      op.getMatchingIndexingMap(&operand).getResults(), [](AffineExpr e) {
-        return !isa<AffineDimExpr, AffineConstantExpr>(e);
-      });
-  if (DenseElementsAttr dense; !window &&
-                               matchPattern(value, m_Constant(&dense)) &&
-                               dense.isSplat()) {
+      op.getMatchingIndexingMap(&operand).getResults(),
+      [](AffineExpr e) { return !isa<AffineDimExpr, AffineConstantExpr>(e); });
+  if (DenseElementsAttr dense;
+      !window && matchPattern(value, m_Constant(&dense)) && dense.isSplat()) {
     OpBuilder inner(b.getContext());
     inner.setInsertionPointToEnd(nest.body.get());
     return arith::ConstantOp::create(
@@ -89,8 +87,8 @@ Value Adjoint::addElement(Value value, AffineMap map) {
   }
   Value narrow = beforeWidening(value);
   nest.inputs.push_back({narrow, map});
-  Value element = nest.body->addArgument(
-      getElementTypeOrSelf(narrow.getType()), value.getLoc());
+  Value element = nest.body->addArgument(getElementTypeOrSelf(narrow.getType()),
+                                         value.getLoc());
   OpBuilder inner(b.getContext()); // the block has no parent yet
   inner.setInsertionPointToEnd(nest.body.get());
   return castElements(inner, loc, element,
@@ -142,8 +140,8 @@ LogicalResult Adjoint::sweepBody() {
     }
   OpBuilder inner(b.getContext()); // the block has no parent yet
   inner.setInsertionPointToEnd(nest.body.get());
-  if (failed(differentiateBlock(inner, *nest.body, inputs, outputs, given,
-                                found)))
+  if (failed(
+          differentiateBlock(inner, *nest.body, inputs, outputs, given, found)))
     return failure();
   // The accumulator is added to: its gradient is the cotangent as it is.
   for (auto [i, gradient] : llvm::enumerate(ArrayRef(found).drop_front()))
@@ -252,7 +250,8 @@ static Value extremumTerm(linalg::GenericOp op) {
   if (!accumulator.hasOneUse())
     return {};
   for (unsigned i : {0u, 1u})
-    if (last->getOperand(i) == accumulator && last->getOperand(1 - i) != accumulator)
+    if (last->getOperand(i) == accumulator &&
+        last->getOperand(1 - i) != accumulator)
       return last->getOperand(1 - i);
   return {};
 }
@@ -277,11 +276,12 @@ static bool startsFromNothing(linalg::GenericOp op) {
 }
 
 namespace {
-/// y = max_i g_i: those that equal y share dy. One pass counts them, one adds up
-/// dy / count where g_i = y, as a sum that the rule above differentiates.
+/// y = max_i g_i: those that equal y share dy. One pass counts them, one adds
+/// up dy / count where g_i = y, as a sum that the rule above differentiates.
 class Extremum {
 public:
-  Extremum(OpBuilder &builder, linalg::GenericOp op, Value term, Value cotangent)
+  Extremum(OpBuilder &builder, linalg::GenericOp op, Value term,
+           Value cotangent)
       : b(builder), loc(op.getLoc()), op(op), term(term), dy(cotangent),
         wide(accumulatorOf(getElementTypeOrSelf(dy.getType()))) {}
 
@@ -322,12 +322,11 @@ Extremum::sumWhereEqual(function_ref<Value(OpBuilder &, Value)> what,
           if (&o != last)
             inner.clone(o, mapping);
         Value g = mapping.lookupOrDefault(term), y = args[args.size() - 2];
-        Value equal = arith::CmpFOp::create(inner, loc,
-                                            arith::CmpFPredicate::OEQ, g, y);
+        Value equal =
+            arith::CmpFOp::create(inner, loc, arith::CmpFPredicate::OEQ, g, y);
         Value value = castElements(inner, loc, what(inner, g), wide);
         Value zero = zeros(inner, loc, wide);
-        Value chosen =
-            arith::SelectOp::create(inner, loc, equal, value, zero);
+        Value chosen = arith::SelectOp::create(inner, loc, equal, value, zero);
         Value sum = arith::AddFOp::create(inner, loc, args.back(), chosen);
         linalg::YieldOp::create(inner, loc, sum);
       });
@@ -369,9 +368,8 @@ LogicalResult Extremum::run(const llvm::BitVector &needed,
   Value share = arith::DivFOp::create(b, loc, castElements(b, loc, dy, wide),
                                       count.getResult(0));
   if (initNeeded)
-    gradients[init->getOperandNumber()] =
-        castElements(b, loc, equalsInit(share),
-                     getElementTypeOrSelf(init->get().getType()));
+    gradients[init->getOperandNumber()] = castElements(
+        b, loc, equalsInit(share), getElementTypeOrSelf(init->get().getType()));
   linalg::GenericOp sum = sumWhereEqual([](OpBuilder &, Value g) { return g; },
                                         zeros(b, loc, type));
   for (unsigned i = 0, e = op.getNumDpsInputs(); i != e; ++i) {
@@ -400,7 +398,8 @@ struct GenericRule
                               SmallVectorImpl<Value> &gradients) const {
     auto op = cast<linalg::GenericOp>(operation);
     if (!op.hasPureTensorSemantics() || op.hasDynamicShape())
-      return op.emitOpError("cannot be differentiated: expected static tensors");
+      return op.emitOpError(
+          "cannot be differentiated: expected static tensors");
     // An element that is written more than once has no one value.
     for (OpResult result : op->getResults()) {
       AffineMap map = op.getIndexingMapMatchingResult(result);
@@ -448,7 +447,8 @@ struct FillRule
     Value sum = sumAll(b, op->getLoc(), cotangents[0]);
     if (!isa<RankedTensorType>(type))
       sum = tensor::ExtractOp::create(b, op->getLoc(), sum, ValueRange());
-    gradients[0] = castElements(b, op->getLoc(), sum, getElementTypeOrSelf(type));
+    gradients[0] =
+        castElements(b, op->getLoc(), sum, getElementTypeOrSelf(type));
     return success();
   }
 };
@@ -467,7 +467,8 @@ struct SoftmaxRule
     Location loc = op.getLoc();
     auto type = cast<RankedTensorType>(op->getResult(0).getType());
     if (!type.hasStaticShape())
-      return op.emitOpError("cannot be differentiated: expected static tensors");
+      return op.emitOpError(
+          "cannot be differentiated: expected static tensors");
     Type wide = accumulatorOf(type.getElementType());
     unsigned rank = type.getRank(), axis = op.getDimension();
     AffineMap all = b.getMultiDimIdentityMap(rank), row = all.dropResult(axis);
@@ -475,12 +476,12 @@ struct SoftmaxRule
     auto extended = [&](OpBuilder &b, Value v) {
       return castElements(b, loc, v, wide);
     };
-    Value dot = buildGeneric(
-        b, loc, {{dy, all}, {y, all}}, type.getShape(), row,
-        [&](OpBuilder &b, Block::BlockArgListType args) -> Value {
-          return arith::MulFOp::create(b, loc, extended(b, args[0]),
-                                       extended(b, args[1]));
-        });
+    Value dot =
+        buildGeneric(b, loc, {{dy, all}, {y, all}}, type.getShape(), row,
+                     [&](OpBuilder &b, Block::BlockArgListType args) -> Value {
+                       return arith::MulFOp::create(
+                           b, loc, extended(b, args[0]), extended(b, args[1]));
+                     });
     Value dx = buildGeneric(
         b, loc, {{dy, all}, {y, all}, {dot, row}}, type.getShape(), all,
         [&](OpBuilder &b, Block::BlockArgListType args) -> Value {

@@ -65,7 +65,8 @@ private:
   // Operands of the backward scan, in the order of the body's arguments. A null
   // stacked operand is a residual that the forward scan still has to yield.
   SmallVector<Value> carried, stacked, invariant;
-  SmallVector<Value> residuals; // per stacked operand: the forward value or null
+  SmallVector<Value>
+      residuals; // per stacked operand: the forward value or null
   SmallVector<unsigned> carriedOf, summedOf; // forward arguments
   SmallVector<Value> outputs, given;         // in the backward body
   IRMapping mapping;                         // forward body -> backward body
@@ -180,9 +181,9 @@ LogicalResult LayerScanGradient::sweep() {
   };
   for (unsigned i : carriedOf) {
     Value gradient = gradientOf(i);
-    yields.push_back(gradient ? gradient
-                              : zeros(inner, loc,
-                                      forward.getArgument(i).getType()));
+    yields.push_back(gradient
+                         ? gradient
+                         : zeros(inner, loc, forward.getArgument(i).getType()));
   }
   for (auto [k, i] : llvm::enumerate(summedOf)) {
     Value sum = body->getArgument(carriedOf.size() + k);
@@ -218,9 +219,8 @@ void LayerScanGradient::cutResiduals() {
         continue;
       BlockArgument argument = addStacked(original.getType(), {});
       residuals.back() = original;
-      clone.replaceUsesWithIf(argument, [&](OpOperand &use) {
-        return !isForward(use.getOwner());
-      });
+      clone.replaceUsesWithIf(
+          argument, [&](OpOperand &use) { return !isForward(use.getOwner()); });
     }
   }
 }
@@ -317,7 +317,8 @@ struct LayerScanRule
                               SmallVectorImpl<Value> &gradients) const {
     auto op = cast<LayerScanOp>(operation);
     if (ShapedType::isDynamic(op.getNumLayers()))
-      return op.emitOpError("cannot be differentiated: expected static tensors");
+      return op.emitOpError(
+          "cannot be differentiated: expected static tensors");
     return LayerScanGradient(b, op, cotangents, needed, gradients).run();
   }
 };

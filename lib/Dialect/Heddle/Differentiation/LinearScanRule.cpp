@@ -1,12 +1,12 @@
 //===- LinearScanRule.cpp - gradients of first-order recurrences ----------===//
 //
-// h_t = a_t h_{t-1} + b_t. With g_t the cotangent of h_t, the whole effect of h_t
-// on the value is the scan the other way round
+// h_t = a_t h_{t-1} + b_t. With g_t the cotangent of h_t, the whole effect of
+// h_t on the value is the scan the other way round
 //   e_t = conj(a_{t+1}) e_{t+1} + g_t,
-// and then db_t = e_t, da_t = e_t conj(h_{t-1}), dh_{-1} = conj(a_0) e_0. A reset
-// at t cuts both scans between t-1 and t. The gradient of a complex value is the
-// pair of gradients of its real and imaginary parts, each taken as a real number:
-// that is where the conjugates come from.
+// and then db_t = e_t, da_t = e_t conj(h_{t-1}), dh_{-1} = conj(a_0) e_0. A
+// reset at t cuts both scans between t-1 and t. The gradient of a complex value
+// is the pair of gradients of its real and imaginary parts, each taken as a
+// real number: that is where the conjugates come from.
 //
 // "Before" and "after" are in walking order; with `reverse` they change sides.
 //
@@ -48,10 +48,9 @@ private:
   }
   void set(MutableOperandRange range, Value gradient) {
     if (wants(range) && gradient)
-      gradients[range[0].getOperandNumber()] =
-          castElements(b, loc, gradient,
-                       cast<RankedTensorType>(range[0].get().getType())
-                           .getElementType());
+      gradients[range[0].getOperandNumber()] = castElements(
+          b, loc, gradient,
+          cast<RankedTensorType>(range[0].get().getType()).getElementType());
   }
   Value cotangentOf(Value result) {
     return result ? cotangents[cast<OpResult>(result).getResultNumber()]
@@ -103,14 +102,15 @@ Value ScanGradient::asStep(Value state) {
   auto type = RankedTensorType::get(
       {shape[0], 1, shape[2]},
       cast<RankedTensorType>(state.getType()).getElementType());
-  return tensor::ExpandShapeOp::create(b, loc, type, state,
-                                       ArrayRef<ReassociationIndices>{{0, 1}, {2}});
+  return tensor::ExpandShapeOp::create(
+      b, loc, type, state, ArrayRef<ReassociationIndices>{{0, 1}, {2}});
 }
 
 /// (B, L, D) -> (B, D)
 Value ScanGradient::stateAt(Value v, int64_t position) {
-  return tensor::CollapseShapeOp::create(b, loc, steps(v, position, 1),
-                                         ArrayRef<ReassociationIndices>{{0, 1}, {2}});
+  return tensor::CollapseShapeOp::create(
+      b, loc, steps(v, position, 1),
+      ArrayRef<ReassociationIndices>{{0, 1}, {2}});
 }
 
 /// At each position what `v` has one step before (or after); `edge` where there
@@ -120,8 +120,8 @@ Value ScanGradient::neighbours(Value v, Value edge, bool before) {
     return edge;
   bool left = before != op.getReverse();
   Value rest = steps(v, left ? 0 : 1, length - 1);
-  SmallVector<Value> parts = left ? SmallVector<Value>{edge, rest}
-                                  : SmallVector<Value>{rest, edge};
+  SmallVector<Value> parts =
+      left ? SmallVector<Value>{edge, rest} : SmallVector<Value>{rest, edge};
   return tensor::ConcatOp::create(b, loc, v.getType(), 1, parts);
 }
 
@@ -137,10 +137,10 @@ Value ScanGradient::upstream(Value h, Value finalState) {
       sizes{b.getIndexAttr(shape[0]), b.getIndexAttr(1),
             b.getIndexAttr(shape[2])};
   offsets[1] = b.getIndexAttr(last());
-  Value step = cotangentOf(h)
-                   ? Value(arith::AddFOp::create(b, loc, steps(g, last(), 1),
-                                                 asStep(f)))
-                   : asStep(f);
+  Value step =
+      cotangentOf(h)
+          ? Value(arith::AddFOp::create(b, loc, steps(g, last(), 1), asStep(f)))
+          : asStep(f);
   return tensor::InsertSliceOp::create(b, loc, step, g, offsets, sizes,
                                        strides);
 }
@@ -171,8 +171,8 @@ void ScanGradient::setDecay(Pair e) {
   if (!wants(op.getAMutable()) && !wants(op.getAImagMutable()))
     return;
   auto previous = [&](Value h, Value initial) {
-    Value edge = initial ? asStep(widen(initial))
-                         : zerosOf({shape[0], 1, shape[2]});
+    Value edge =
+        initial ? asStep(widen(initial)) : zerosOf({shape[0], 1, shape[2]});
     return neighbours(widen(h), edge, /*before=*/true);
   };
   AffineMap all = b.getMultiDimIdentityMap(3), perStep = all.dropResult(2);
@@ -279,7 +279,8 @@ struct LinearScanRule
                               SmallVectorImpl<Value> &gradients) const {
     auto op = cast<LinearScanOp>(operation);
     if (!op.getB().getType().hasStaticShape())
-      return op.emitOpError("cannot be differentiated: expected static tensors");
+      return op.emitOpError(
+          "cannot be differentiated: expected static tensors");
     ScanGradient(b, op, cotangents, needed, gradients).run();
     return success();
   }

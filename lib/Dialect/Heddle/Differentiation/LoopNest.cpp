@@ -68,8 +68,8 @@ static Value coverLoops(OpBuilder &b, Location loc, LoopNest &nest,
     Value shown =
         zeros(b, loc, RankedTensorType::get(nest.sizes[d], b.getF32Type()));
     nest.body->insertArgument(nest.inputs.size(), b.getF32Type(), loc);
-    nest.inputs.push_back({shown, AffineMap::get(loops, 0,
-                                                 b.getAffineDimExpr(d))});
+    nest.inputs.push_back(
+        {shown, AffineMap::get(loops, 0, b.getAffineDimExpr(d))});
     covered.set(d);
   }
   if (covered.all())
@@ -125,8 +125,7 @@ static void orderFactors(LoopNest &nest) {
     return;
   Block &body = *nest.body;
   BlockArgument left = body.getArgument(0);
-  BlockArgument second =
-      body.insertArgument(2, left.getType(), left.getLoc());
+  BlockArgument second = body.insertArgument(2, left.getType(), left.getLoc());
   left.replaceAllUsesWith(second);
   body.eraseArgument(0);
   std::swap(nest.inputs[0], nest.inputs[1]);
@@ -147,9 +146,8 @@ static Value constantSum(OpBuilder &b, Location loc, LoopNest &nest,
   for (auto [d, size] : llvm::enumerate(nest.sizes))
     if (!nest.outMap.isFunctionOfDim(d))
       sum *= size;
-  return constantLike(b, loc,
-                      RankedTensorType::get(shape, contribution.getType()),
-                      sum);
+  return constantLike(
+      b, loc, RankedTensorType::get(shape, contribution.getType()), sum);
 }
 
 Value heddle::createSum(OpBuilder &b, Location loc, LoopNest &nest,
@@ -167,7 +165,8 @@ Value heddle::createSum(OpBuilder &b, Location loc, LoopNest &nest,
   bool sums = results < nest.sizes.size();
   OpBuilder inner(b.getContext()); // the block has no parent yet
   inner.setInsertionPointToEnd(nest.body.get());
-  Value accumulator = nest.body->addArgument(element, loc), stored = contribution;
+  Value accumulator = nest.body->addArgument(element, loc),
+        stored = contribution;
   if (sums) {
     stored = arith::AddFOp::create(inner, loc, accumulator, contribution);
     orderFactors(nest);
@@ -184,8 +183,8 @@ Value heddle::createSum(OpBuilder &b, Location loc, LoopNest &nest,
     maps.push_back(input.map);
   }
   maps.push_back(nest.outMap);
-  auto op = linalg::GenericOp::create(b, loc, type, inputs, init, maps,
-                                      iterators);
+  auto op =
+      linalg::GenericOp::create(b, loc, type, inputs, init, maps, iterators);
   op.getRegion().push_back(nest.body.release());
   return op.getResult(0);
 }

@@ -10,9 +10,9 @@ using namespace mlir;
 using namespace heddle;
 
 Type heddle::accumulatorOf(Type element) {
-  return element.getIntOrFloatBitWidth() < 32 ? Float32Type::get(
-                                                    element.getContext())
-                                              : element;
+  return element.getIntOrFloatBitWidth() < 32
+             ? Float32Type::get(element.getContext())
+             : element;
 }
 
 Type heddle::withElement(Type type, Type element) {

@@ -75,10 +75,9 @@ static LogicalResult differentiate(tensor::CastOp op, const Move &m) {
 
 static LogicalResult differentiate(tensor::ExtractSliceOp op, const Move &m) {
   Value zero = zeros(m.b, m.loc, op.getSourceType());
-  m.set(op.getSourceMutable(),
-        tensor::InsertSliceOp::create(m.b, m.loc, m.dy, zero,
-                                      op.getMixedOffsets(), op.getMixedSizes(),
-                                      op.getMixedStrides()));
+  m.set(op.getSourceMutable(), tensor::InsertSliceOp::create(
+                                   m.b, m.loc, m.dy, zero, op.getMixedOffsets(),
+                                   op.getMixedSizes(), op.getMixedStrides()));
   return success();
 }
 
@@ -90,11 +89,9 @@ static LogicalResult differentiate(tensor::InsertSliceOp op, const Move &m) {
               op.getMixedSizes(), op.getMixedStrides()));
   if (m.wants(op.getDestMutable())) {
     Value zero = zeros(m.b, m.loc, op.getSourceType());
-    m.set(op.getDestMutable(),
-          tensor::InsertSliceOp::create(m.b, m.loc, zero, m.dy,
-                                        op.getMixedOffsets(),
-                                        op.getMixedSizes(),
-                                        op.getMixedStrides()));
+    m.set(op.getDestMutable(), tensor::InsertSliceOp::create(
+                                   m.b, m.loc, zero, m.dy, op.getMixedOffsets(),
+                                   op.getMixedSizes(), op.getMixedStrides()));
   }
   return success();
 }
@@ -130,9 +127,9 @@ static LogicalResult differentiate(tensor::ConcatOp op, const Move &m) {
     offsets[axis] = m.b.getIndexAttr(begin);
     begin += type.getDimSize(axis);
     if (m.wants(operand))
-      m.set(operand, tensor::ExtractSliceOp::create(
-                         m.b, m.loc, type, m.dy, offsets,
-                         staticSizes(m.b, type), strides));
+      m.set(operand,
+            tensor::ExtractSliceOp::create(m.b, m.loc, type, m.dy, offsets,
+                                           staticSizes(m.b, type), strides));
   }
   return success();
 }
@@ -143,8 +140,8 @@ static LogicalResult differentiate(tensor::ConcatOp op, const Move &m) {
 
 static LogicalResult differentiate(tensor::ExtractOp op, const Move &m) {
   Value zero = zeros(m.b, m.loc, op.getTensor().getType());
-  m.set(op.getTensorMutable(), tensor::InsertOp::create(m.b, m.loc, m.dy, zero,
-                                                        op.getIndices()));
+  m.set(op.getTensorMutable(),
+        tensor::InsertOp::create(m.b, m.loc, m.dy, zero, op.getIndices()));
   return success();
 }
 
@@ -154,8 +151,8 @@ static LogicalResult differentiate(tensor::InsertOp op, const Move &m) {
           tensor::ExtractOp::create(m.b, m.loc, m.dy, op.getIndices()));
   if (m.wants(op.getDestMutable())) {
     Value zero = zeros(m.b, m.loc, op.getScalar().getType());
-    m.set(op.getDestMutable(), tensor::InsertOp::create(m.b, m.loc, zero, m.dy,
-                                                        op.getIndices()));
+    m.set(op.getDestMutable(),
+          tensor::InsertOp::create(m.b, m.loc, zero, m.dy, op.getIndices()));
   }
   return success();
 }

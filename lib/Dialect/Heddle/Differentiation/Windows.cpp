@@ -1,10 +1,10 @@
 //===- Windows.cpp - gradients of what convolutions read ------------------===//
 //
-// A forward op reads x[s*o + d*k + ...]. Swapping roles would write the gradient
-// there, from several o and k at once. Instead each element i of x gathers: with
-// r = d*k + ..., o = (i - r) / s where that is a whole number in range. What o
-// indexes is spread out with stride s and padded with zeros, so that it can be
-// read at i - r, and contributes zero where there is no such o.
+// A forward op reads x[s*o + d*k + ...]. Swapping roles would write the
+// gradient there, from several o and k at once. Instead each element i of x
+// gathers: with r = d*k + ..., o = (i - r) / s where that is a whole number in
+// range. What o indexes is spread out with stride s and padded with zeros, so
+// that it can be read at i - r, and contributes zero where there is no such o.
 //
 //===----------------------------------------------------------------------===//
 
@@ -68,8 +68,7 @@ public:
   Window(OpBuilder &builder, Location loc, LoopNest &nest, unsigned axis,
          int64_t extent, Value contribution)
       : b(builder), loc(loc), nest(nest), axis(axis), extent(extent),
-        contribution(contribution),
-        position(nest.outMap.getResult(axis)) {}
+        contribution(contribution), position(nest.outMap.getResult(axis)) {}
 
   LogicalResult rewrite();
 
@@ -163,8 +162,8 @@ void Window::replace(unsigned loop) {
         e = rest;
       }
     }
-    input.map = AffineMap::get(input.map.getNumDims(), 0, results,
-                               b.getContext());
+    input.map =
+        AffineMap::get(input.map.getNumDims(), 0, results, b.getContext());
   }
   SmallVector<AffineExpr> results(nest.outMap.getResults());
   results[axis] = i;

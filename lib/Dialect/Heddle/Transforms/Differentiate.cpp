@@ -23,8 +23,8 @@ using namespace mlir;
 using namespace heddle;
 
 namespace {
-/// Expands the value_and_grad ops of one module, innermost callees first: a loss
-/// that contains gradients is differentiated through their expansion.
+/// Expands the value_and_grad ops of one module, innermost callees first: a
+/// loss that contains gradients is differentiated through their expansion.
 class Expander {
 public:
   explicit Expander(ModuleOp module) : symbols(module) {}

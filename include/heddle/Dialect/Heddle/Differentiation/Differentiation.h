@@ -27,8 +27,9 @@ llvm::DenseSet<mlir::Value> activeValues(mlir::Block &block,
 /// `cotangents` has the cotangent of each output, null where it is zero. The
 /// code is written at `builder`, which all values of the block dominate.
 /// `gradients` gets one value per input, null where it is zero. Only ops
-/// between an input and an output with a cotangent are differentiated. Fails with
-/// an error at the op that cannot be; its notes are the path to the output.
+/// between an input and an output with a cotangent are differentiated. Fails
+/// with an error at the op that cannot be; its notes are the path to the
+/// output.
 llvm::LogicalResult
 differentiateBlock(mlir::OpBuilder &builder, mlir::Block &block,
                    mlir::ValueRange inputs, mlir::ValueRange outputs,
