@@ -6,46 +6,149 @@
 #include <functional>
 #include <limits>
 #include <numeric>
+#include <tuple>
 
 using namespace heddle;
 
 namespace {
 int64_t alignUp(int64_t n, int64_t a) { return (n + a - 1) / a * a; }
 
-/// Places items in the given order, each at the lowest gap that fits it among
-/// the placed ones it overlaps in time. Returns the arena's size.
-int64_t place(const std::vector<ArenaItem> &items,
-              const std::vector<size_t> &order, int64_t alignment,
-              std::vector<int64_t> &offsets) {
-  offsets.assign(items.size(), -1);
-  std::vector<size_t> placed; // by offset
-  int64_t bytes = 0;
-  for (size_t i : order) {
-    int64_t at = 0, size = alignUp(items[i].size, alignment);
-    for (size_t j : placed) {
-      bool apart =
-          items[j].end < items[i].begin || items[i].end < items[j].begin;
-      if (apart)
+/// A placement under construction; items are placed and taken back in stack
+/// order.
+class Placement {
+public:
+  Placement(const std::vector<ArenaItem> &items,
+            const std::vector<BorrowedRegion> &regions, int64_t alignment)
+      : items(items), regions(regions), alignment(alignment),
+        placed(regions.size() + 1), offsets(items.size(), -1),
+        regionOf(items.size(), -1) {}
+
+  /// Puts item i at the lowest gap of the first region that takes it, else of
+  /// the arena.
+  void push(size_t i, bool borrow) {
+    int64_t size = alignUp(items[i].size, alignment);
+    for (size_t r = 0; borrow && r < regions.size(); ++r) {
+      const BorrowedRegion &region = regions[r];
+      bool busy = std::any_of(
+          region.busy.begin(), region.busy.end(), [&](const auto &interval) {
+            return interval.first <= items[i].end &&
+                   items[i].begin <= interval.second;
+          });
+      if (busy || items[i].size > region.size)
+        continue;
+      int64_t at = lowestGap(placed[r], i, size);
+      if (at + items[i].size > region.size)
+        continue;
+      insert(placed[r], i, at, r);
+      return;
+    }
+    std::vector<size_t> &arena = placed.back();
+    int64_t at = lowestGap(arena, i, size);
+    insert(arena, i, at, -1);
+    bytes.push_back(std::max(bytes.back(), at + size));
+  }
+
+  void pop(size_t i) {
+    std::vector<size_t> &list =
+        regionOf[i] < 0 ? placed.back() : placed[regionOf[i]];
+    list.erase(std::find(list.begin(), list.end(), i));
+    if (regionOf[i] < 0)
+      bytes.pop_back();
+    offsets[i] = regionOf[i] = -1;
+  }
+
+  int64_t size() const { return bytes.back(); }
+  int64_t offset(size_t i) const { return offsets[i]; }
+  int64_t region(size_t i) const { return regionOf[i]; }
+
+private:
+  /// The lowest offset at which item i overlaps none of `list` that lives with
+  /// it.
+  int64_t lowestGap(const std::vector<size_t> &list, size_t i,
+                    int64_t size) const {
+    int64_t at = 0;
+    for (size_t j : list) {
+      if (items[j].end < items[i].begin || items[i].end < items[j].begin)
         continue;
       if (offsets[j] >= at + size)
         break; // the gap before j is wide enough
       at = std::max(at, offsets[j] + alignUp(items[j].size, alignment));
     }
-    offsets[i] = at;
-    bytes = std::max(bytes, at + size);
-    placed.insert(std::upper_bound(placed.begin(), placed.end(), i,
-                                   [&](size_t x, size_t y) {
-                                     return offsets[x] < offsets[y];
-                                   }),
-                  i);
+    return at;
   }
-  return bytes;
-}
-} // namespace
 
-ArenaResult heddle::planArena(std::vector<ArenaItem> &items,
-                              int64_t alignment) {
-  ArenaResult result;
+  void insert(std::vector<size_t> &list, size_t i, int64_t at, int64_t region) {
+    offsets[i] = at;
+    regionOf[i] = region;
+    list.insert(std::upper_bound(
+                    list.begin(), list.end(), i,
+                    [&](size_t x, size_t y) { return offsets[x] < offsets[y]; }),
+                i);
+  }
+
+  const std::vector<ArenaItem> &items;
+  const std::vector<BorrowedRegion> &regions;
+  int64_t alignment;
+  std::vector<std::vector<size_t>> placed; // by offset; the last is the arena
+  std::vector<int64_t> offsets, regionOf;
+  std::vector<int64_t> bytes{0}; // of the arena, after each push into it
+};
+
+/// Looks for an order of placement whose arena is smaller. Each branch places
+/// one more item at its lowest gap and is left where the arena is no better
+/// than the best one. Some order gives the optimum: the one by offsets in it.
+/// Narrow searches, which look at the next few items only, come before the full
+/// one, since the order handed in is a good one.
+class OrderSearch {
+public:
+  OrderSearch(Placement &placement, std::vector<size_t> &order, bool borrow,
+              int64_t best, int64_t bound, int64_t steps)
+      : placement(placement), order(order), borrow(borrow), best(best),
+        bound(bound), budget(steps) {}
+
+  /// Leaves the best order in `order`.
+  void run() {
+    for (size_t w : {size_t(2), size_t(4), order.size()}) {
+      width = w;
+      steps = budget;
+      std::vector<size_t> bestOrder = order;
+      descend(0, bestOrder);
+      order = bestOrder;
+    }
+  }
+
+private:
+  void descend(size_t depth, std::vector<size_t> &bestOrder) {
+    if (depth == order.size()) {
+      best = placement.size();
+      bestOrder = order;
+      return;
+    }
+    size_t end = std::min(order.size() - depth, width);
+    for (size_t k = 0; k < end; ++k) {
+      if (steps-- <= 0 || best <= bound)
+        return;
+      std::rotate(order.begin() + depth, order.begin() + depth + k,
+                  order.begin() + depth + k + 1);
+      size_t item = order[depth];
+      placement.push(item, borrow);
+      if (placement.size() < best)
+        descend(depth + 1, bestOrder);
+      placement.pop(item);
+      std::rotate(order.begin() + depth, order.begin() + depth + 1,
+                  order.begin() + depth + k + 1);
+    }
+  }
+
+  Placement &placement;
+  std::vector<size_t> &order;
+  bool borrow;
+  int64_t best, bound, budget, steps = 0;
+  size_t width = 0;
+};
+
+int64_t largestLiveSum(const std::vector<ArenaItem> &items,
+                       int64_t alignment) {
   int64_t last = 0;
   for (const ArenaItem &item : items)
     last = std::max(last, item.end);
@@ -54,11 +157,29 @@ ArenaResult heddle::planArena(std::vector<ArenaItem> &items,
     change[item.begin] += alignUp(item.size, alignment);
     change[item.end + 1] -= alignUp(item.size, alignment);
   }
-  int64_t live = 0;
+  int64_t live = 0, most = 0;
   for (int64_t c : change) {
     live += c;
-    result.maxLive = std::max(result.maxLive, live);
+    most = std::max(most, live);
   }
+  return most;
+}
+
+/// All items placed in one order.
+struct Plan {
+  int64_t bytes = std::numeric_limits<int64_t>::max();
+  std::vector<size_t> order;
+  bool borrow = false;
+};
+} // namespace
+
+ArenaResult heddle::planArena(std::vector<ArenaItem> &items, int64_t alignment,
+                              const std::vector<BorrowedRegion> &regions,
+                              int64_t searchSteps) {
+  ArenaResult result;
+  result.maxLive = largestLiveSum(items, alignment);
+  if (items.empty())
+    return result;
 
   using Key = std::function<int64_t(const ArenaItem &)>;
   auto length = [](const ArenaItem &x) { return x.end - x.begin + 1; };
@@ -69,24 +190,47 @@ ArenaResult heddle::planArena(std::vector<ArenaItem> &items,
       [](const ArenaItem &x) { return x.begin; },
       [](const ArenaItem &x) { return -x.end; },
   };
-  int64_t best = std::numeric_limits<int64_t>::max();
-  std::vector<int64_t> offsets;
+  // Without borrowed regions the arena cannot be below what lives at once.
+  int64_t bound = regions.empty() ? result.maxLive : 0;
+  auto placeAll = [&](const Plan &plan) {
+    Placement placement(items, regions, alignment);
+    for (size_t i : plan.order)
+      placement.push(i, plan.borrow);
+    return placement;
+  };
+  Plan best;
   for (const Key &key : keys) {
-    std::vector<size_t> order(items.size());
-    std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(), [&](size_t x, size_t y) {
-      int64_t kx = key(items[x]), ky = key(items[y]);
-      return kx != ky ? kx < ky : items[x].size > items[y].size;
+    Plan plan;
+    plan.order.resize(items.size());
+    std::iota(plan.order.begin(), plan.order.end(), 0);
+    std::sort(plan.order.begin(), plan.order.end(), [&](size_t x, size_t y) {
+      auto rank = [&](size_t i) {
+        return std::make_tuple(key(items[i]), -items[i].size, i);
+      };
+      return rank(x) < rank(y);
     });
-    int64_t bytes = place(items, order, alignment, offsets);
-    if (bytes >= best)
-      continue;
-    best = bytes;
-    for (size_t i = 0; i < items.size(); ++i)
-      items[i].offset = offsets[i];
-    if (best == result.maxLive)
+    for (bool borrow : {true, false}) {
+      if (borrow && regions.empty())
+        continue;
+      plan.borrow = borrow;
+      plan.bytes = placeAll(plan).size();
+      if (plan.bytes < best.bytes)
+        best = plan;
+    }
+    if (best.bytes <= bound)
       break;
   }
-  result.bytes = items.empty() ? 0 : best;
+  if (best.bytes > bound) {
+    Placement placement(items, regions, alignment);
+    OrderSearch search(placement, best.order, best.borrow, best.bytes, bound,
+                       searchSteps);
+    search.run();
+  }
+  Placement placement = placeAll(best);
+  result.bytes = placement.size();
+  for (size_t i = 0; i < items.size(); ++i) {
+    items[i].offset = placement.offset(i);
+    items[i].region = placement.region(i);
+  }
   return result;
 }

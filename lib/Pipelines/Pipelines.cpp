@@ -153,6 +153,7 @@ static void addFuseStage(OpPassManager &pm, const TileTarget &target) {
 
 /// Contract K: every value has a place.
 static void addPlanStage(OpPassManager &pm) {
+  pm.addPass(createScheduleKernelsPass());
   pm.addPass(createPlanMemoryPass());
   pm.addPass(createCSEPass());
   pm.addPass(createVerifyKernelsPass());

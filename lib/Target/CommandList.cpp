@@ -161,6 +161,8 @@ LogicalResult heddle::writeCommands(func::FuncOp entry,
                            "heddle-plan-memory first");
   ArrayAttr names = types(kPlanArgumentNames), used = types(kPlanArgumentUsed);
   unsigned numArgs = argTypes.size(), numResults = resultTypes.size();
+  auto donated = entry->getAttrOfType<DenseBoolArrayAttr>(kPlanDonated);
+  auto aliases = entry->getAttrOfType<DenseI64ArrayAttr>(kPlanAliases);
   function.name = entry.getName().str();
   if (auto name = entry->getAttrOfType<StringAttr>("heddle.bundle_name"))
     function.name = name.str();
@@ -173,18 +175,22 @@ LogicalResult heddle::writeCommands(func::FuncOp entry,
     named.name = cast<StringAttr>(names[i]).str();
     named.type = *type;
     named.used = cast<BoolAttr>(used[i]).getValue();
+    named.donated = donated && donated[i];
     if (named.used)
       function.plan.argBytes += type->byteSize();
     function.arguments.push_back(named);
   }
-  for (Attribute attr : resultTypes) {
+  for (auto [i, attr] : llvm::enumerate(resultTypes)) {
     FailureOr<heddle::TensorType> type =
         runtimeType(cast<TypeAttr>(attr).getValue(), entry.getLoc());
     if (failed(type))
       return failure();
     NamedTensorType named;
     named.type = *type;
+    named.alias = aliases ? static_cast<int32_t>(aliases[i]) : -1;
     function.plan.outBytes += type->byteSize();
+    if (named.alias >= 0)
+      function.plan.aliasBytes += type->byteSize();
     function.results.push_back(named);
   }
 

@@ -9,6 +9,7 @@
 #include "heddle/Runtime/CpuDevice.h"
 
 #include "../core/BundleFormat.h"
+#include "../core/Donation.h"
 #include "../core/Memory.h"
 #include "CpuInfo.h"
 #include "ObjectCode.h"
@@ -82,6 +83,7 @@ struct CpuExecutable::Impl {
 
   // Argument bases, result bases, arena, constants.
   std::vector<uint8_t *> bases;
+  std::vector<uint64_t> checkedAddresses; // of the last run
   std::vector<int64_t> scalars;
   std::vector<void *> tables;   // storage of all pointer tables
   std::vector<void *> pointers; // arguments of the launch that runs
@@ -284,6 +286,14 @@ Status CpuExecutable::Impl::bind(void *const *args, void *const *results) {
           std::to_string(r.alias) + "; pass the same pointer for both");
     bases[numArgs + i] = static_cast<uint8_t *>(results[i]);
   }
+  std::vector<uint64_t> addresses;
+  for (size_t i = 0; i + 2 < bases.size(); ++i)
+    addresses.push_back(reinterpret_cast<uint64_t>(bases[i]));
+  if (addresses == checkedAddresses)
+    return {};
+  if (Status s = checkDonatedMemory(function, addresses); !s)
+    return s;
+  checkedAddresses = std::move(addresses);
   return {};
 }
 

@@ -2,6 +2,7 @@
 
 #include "heddle/Runtime/CudaDevice.h"
 
+#include "../core/Donation.h"
 #include "DeviceSession.h"
 
 #include <mutex>
@@ -157,6 +158,9 @@ Status CudaExecutable::Impl::run(void *const *args, void *const *results,
   if (Status s = scope.status(); !s)
     return s;
   if (bases != lastBases) {
+    std::vector<Address> ours(bases.begin(), bases.end() - 2);
+    if (Status s = checkDonatedMemory(function, ours); !s)
+      return s;
     if (Status s = session->checkPointers(bases); !s)
       return s;
     lastBases = bases;

@@ -9,6 +9,7 @@
 #include "heddle/Runtime/EmulatorDevice.h"
 
 #include "../core/BundleFormat.h"
+#include "../core/Donation.h"
 #include "../core/Memory.h"
 #include "LaunchBuffers.h"
 
@@ -185,7 +186,10 @@ Status EmulatorExecutable::Impl::bind(void *const *args, void *const *results) {
           "result " + std::to_string(i) + " lives in the donated argument " +
           std::to_string(r.alias) + "; pass the same pointer for both");
   }
-  return {};
+  std::vector<uint64_t> addresses;
+  for (size_t i = 0; i < numArgs + function.results.size(); ++i)
+    addresses.push_back(reinterpret_cast<uint64_t>(areas[i].base));
+  return checkDonatedMemory(function, addresses);
 }
 
 void EmulatorExecutable::Impl::poison() {

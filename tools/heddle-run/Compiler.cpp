@@ -3,6 +3,7 @@
 #include "Compiler.h"
 
 #include "heddle/Dialect/Heddle/IR/Heddle.h"
+#include "heddle/Dialect/Heddle/Transforms/Passes.h"
 #include "heddle/Pipelines/Pipelines.h"
 #include "heddle/Reference/Compare.h"
 #include "heddle/Reference/Evaluator.h"
@@ -196,6 +197,10 @@ Status heddle::run::evaluateReference(const Function &function,
   if (!op)
     return model.error("expected a function '" + function.name +
                        "' in its source, found none; compile the model again");
+  // Gradients are evaluated as they are written out; central differences, in the
+  // tests of the rules, judge what is written.
+  if (failed(differentiate(model.get())))
+    return model.error("expected gradients that can be taken");
   auto evaluateIn = [&](ReferenceMode mode,
                         SmallVectorImpl<ReferenceTensor> &out) {
     ReferenceOptions options;
@@ -222,6 +227,16 @@ Rounding heddle::run::roundingOf(const Function &function) {
   Model model(function.source, "<source of " + function.name + ">");
   std::string text;
   int64_t products = 0;
+  Rounding rounding;
+  if (model.get()) {
+    model.get().walk([&](ValueAndGradOp op) {
+      rounding.backward |= op->getParentOfType<func::FuncOp>().getName() ==
+                           function.name;
+    });
+    // Where it fails, evaluateReference says so.
+    if (rounding.backward)
+      (void)differentiate(model.get());
+  }
   if (auto op = model.get()
                     ? model.get().lookupSymbol<func::FuncOp>(function.name)
                     : func::FuncOp()) {
@@ -235,7 +250,6 @@ Rounding heddle::run::roundingOf(const Function &function) {
     });
   }
   llvm::StringRef source = text;
-  Rounding rounding;
   rounding.bf16 = source.contains("bf16");
   rounding.tf32 = source.contains("tf32");
   rounding.model = products > 1;
@@ -251,6 +265,7 @@ Status heddle::run::judge(const HostTensor &actual,
   CompareOptions options;
   options.tf32 = rounding.tf32;
   options.model = rounding.model;
+  options.backward = rounding.backward;
   if (rounding.bf16 || rounding.f16)
     options.computeType = rounding.bf16 ? DType::BF16 : DType::F16;
   ReferenceTensor exact = toTensor(reference, reference.exact);

@@ -65,7 +65,8 @@ Status evaluateReference(const Function &function,
 /// What the arithmetic of a function rounds to, read off its source.
 struct Rounding {
   bool bf16 = false, f16 = false, tf32 = false;
-  bool model = false; // several products: their roundings add up
+  bool model = false;    // several products: their roundings add up
+  bool backward = false; // takes gradients, which have limits of their own
   bool narrow() const { return bf16 || f16 || tf32; }
 };
 Rounding roundingOf(const Function &function);

@@ -185,6 +185,42 @@ TEST(CpuExecutable, PoisonSparesDonatedArguments) {
             "for both");
 }
 
+TEST(CpuExecutable, DonatedMemoryIsSharedWithNobody) {
+  Function f = emptyFunction(4);
+  f.arguments.push_back(floats("other", 4));
+  f.arguments[0].donated = true;
+  f.arguments[0].used = f.arguments[1].used = true;
+  f.results[0].alias = 0;
+  auto executable = load(f, withThreads(1, true));
+  ASSERT_TRUE(executable);
+  float memory[8] = {};
+  void *apart[] = {memory, memory + 4}, *result[] = {memory};
+  EXPECT_TRUE(executable->run(apart, result).ok());
+  void *overlapping[] = {memory, memory + 3};
+  EXPECT_EQ(executable->run(overlapping, result).message,
+            "donated argument 0 'x' shares memory with argument 1 'other'; pass "
+            "a buffer of its own for each");
+  f.arguments[1].donated = true;
+  executable = load(f, withThreads(1, true));
+  ASSERT_TRUE(executable);
+  void *twice[] = {memory, memory};
+  EXPECT_EQ(executable->run(twice, result).message,
+            "donated argument 1 'other' shares memory with argument 0 'x'; pass "
+            "a buffer of its own for each");
+}
+
+TEST(CpuExecutable, ResultsMayNotLieInDonatedMemoryOfAnother) {
+  Function f = emptyFunction(4);
+  f.arguments[0].donated = f.arguments[0].used = true;
+  auto executable = load(f, withThreads(1, true));
+  ASSERT_TRUE(executable);
+  float memory[4] = {};
+  void *args[] = {memory}, *results[] = {memory};
+  EXPECT_EQ(executable->run(args, results).message,
+            "donated argument 0 'x' shares memory with result 0 'y'; pass a "
+            "buffer of its own for each");
+}
+
 TEST(CpuExecutable, CallsTheMathLibrary) {
   Function f = emptyFunction(3);
   f.kernels = {kernel("exponential", 1)};

@@ -26,6 +26,11 @@ struct LoopNest {
   }
 };
 
+/// Removes ops of a body that nothing but `wanted` needs.
+void eraseDead(mlir::Block &body, mlir::Value wanted);
+/// The same, and then inputs that nobody reads.
+void removeUnused(LoopNest &nest, mlir::Value contribution);
+
 /// What is added up over `nest` for the element that `outMap` names. Removes
 /// what the body does not need, orders loops as the result has its axes, and
 /// adds over loops that the result lacks.

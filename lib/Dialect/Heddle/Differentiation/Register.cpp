@@ -5,5 +5,9 @@
 
 void heddle::registerDifferentiation(mlir::DialectRegistry &registry) {
   registerElementwiseRules(registry);
+  registerLayerScanRule(registry);
+  registerLinalgRules(registry);
+  registerLinearScanRule(registry);
   registerSelectiveScanRule(registry);
+  registerTensorRules(registry);
 }

@@ -25,7 +25,6 @@ public:
                     SmallVectorImpl<Value> &gradients);
 
 private:
-  void findActive();
   bool isActive(Value v) const { return active.contains(v); }
   Value total(Value v, Location loc);
   LogicalResult visit(Operation *op);
@@ -55,13 +54,13 @@ static SetVector<Value> capturesOf(Operation *op) {
   return captures;
 }
 
-void Sweep::findActive() {
+DenseSet<Value> heddle::activeValues(Block &block, ValueRange inputs) {
+  DenseSet<Value> active;
   for (Value v : inputs)
     if (isFloat(v))
       active.insert(v);
+  auto isActive = [&](Value v) { return active.contains(v); };
   for (Operation &op : block) {
-    ops.push_back(&op);
-    auto isActive = [&](Value v) { return this->isActive(v); };
     if (!llvm::any_of(op.getOperands(), isActive) &&
         !llvm::any_of(capturesOf(&op), isActive))
       continue;
@@ -69,6 +68,7 @@ void Sweep::findActive() {
       if (isFloat(v))
         active.insert(v);
   }
+  return active;
 }
 
 Value Sweep::total(Value v, Location loc) {
@@ -148,7 +148,10 @@ LogicalResult Sweep::visit(Operation *op) {
   SmallVector<Value> cotangents;
   for (Value v : op->getResults())
     cotangents.push_back(isActive(v) ? total(v, op->getLoc()) : Value());
-  if (llvm::none_of(cotangents, [](Value v) { return bool(v); }))
+  auto isActive = [&](Value v) { return this->isActive(v); };
+  if (llvm::none_of(cotangents, [](Value v) { return bool(v); }) ||
+      (llvm::none_of(op->getOperands(), isActive) &&
+       llvm::none_of(capturesOf(op), isActive)))
     return success();
   visited.insert(op);
   SmallVector<Value> gradients(op->getNumOperands());
@@ -168,7 +171,9 @@ LogicalResult Sweep::visit(Operation *op) {
 
 LogicalResult Sweep::run(ArrayRef<Value> cotangents,
                          SmallVectorImpl<Value> &gradients) {
-  findActive();
+  active = activeValues(block, inputs);
+  for (Operation &op : block)
+    ops.push_back(&op);
   for (auto [output, cotangent] : llvm::zip(outputs, cotangents))
     if (cotangent && isActive(output))
       contributions[output].push_back(cotangent);

@@ -46,6 +46,9 @@ Value heddle::castElements(OpBuilder &b, Location loc, Value value,
   Type type = withElement(value.getType(), element);
   if (width < wanted)
     return arith::ExtFOp::create(b, loc, type, value);
+  auto widened = value.getDefiningOp<arith::ExtFOp>();
+  if (widened && getElementTypeOrSelf(widened.getIn().getType()) == element)
+    return widened.getIn();
   return arith::TruncFOp::create(b, loc, type, value);
 }
 

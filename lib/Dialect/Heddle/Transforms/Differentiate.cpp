@@ -96,7 +96,8 @@ FailureOr<func::FuncOp> Expander::gradientOf(func::FuncOp callee,
   Value one = constantLike(b, value.getLoc(), value.getType(), 1.0);
   if (failed(differentiateBlock(b, block, inputs, value, one, found)))
     return failure();
-  SmallVector<Value> results{value};
+  // A rule may have replaced the op that the value came from.
+  SmallVector<Value> results{terminator->getOperand(0)};
   for (auto [input, gradient] : llvm::zip(inputs, found))
     results.push_back(gradient ? gradient
                                : zeros(b, input.getLoc(), input.getType()));
@@ -148,6 +149,10 @@ LogicalResult Expander::expand(func::FuncOp function) {
     if (failed(expand(op)))
       return failure();
   running.erase(function);
+  if (!ops.empty()) { // a loss or a gradient that nobody asks for
+    IRRewriter rewriter(function.getContext());
+    (void)runRegionDCE(rewriter, function->getRegions());
+  }
   return success();
 }
 

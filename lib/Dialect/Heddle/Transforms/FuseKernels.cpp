@@ -511,6 +511,39 @@ static void removeEmptyLoops(func::FuncOp f) {
   }
 }
 
+/// Scans and attention read their operands from memory: one that is the same
+/// number everywhere is written there by an elementwise kernel.
+static void materializeSplats(func::FuncOp f) {
+  SmallVector<OpOperand *> operands;
+  f.walk([&](Operation *op) {
+    if (isa<AttentionOp, LinearScanOp, SelectiveScanOp>(op))
+      for (OpOperand &operand : op->getOpOperands())
+        operands.push_back(&operand);
+  });
+  for (OpOperand *operand : operands) {
+    auto type = cast<RankedTensorType>(operand->get().getType());
+    DenseElementsAttr dense;
+    if (type.getNumElements() == 0 ||
+        !matchPattern(operand->get(), m_Constant(&dense)) || !dense.isSplat())
+      continue;
+    OpBuilder b(operand->getOwner());
+    Location loc = operand->getOwner()->getLoc();
+    Value empty = tensor::EmptyOp::create(b, loc, type.getShape(),
+                                          type.getElementType());
+    SmallVector<utils::IteratorType> iterators(type.getRank(),
+                                               utils::IteratorType::parallel);
+    auto write = linalg::GenericOp::create(
+        b, loc, type, ValueRange(), empty,
+        b.getMultiDimIdentityMap(type.getRank()), iterators,
+        [&](OpBuilder &b, Location loc, ValueRange) {
+          Value element = arith::ConstantOp::create(
+              b, loc, cast<TypedAttr>(dense.getSplatValue<Attribute>()));
+          linalg::YieldOp::create(b, loc, element);
+        });
+    operand->set(write.getResult(0));
+  }
+}
+
 /// Kernels and buffers hold tensors: a scalar between ops has no place.
 static LogicalResult refuseScalars(func::FuncOp f) {
   for (Operation &op : f.getBody().front()) {
@@ -566,6 +599,7 @@ struct FuseKernels : heddle::impl::FuseKernelsPassBase<FuseKernels> {
         }
       }
       removeEmptyLoops(f);
+      materializeSplats(f);
       (void)runRegionDCE(rewriter, f->getRegions());
       if (failed(refuseScalars(f)) ||
           failed(Fuser(f, symbols, byBody, target).run()))

@@ -34,10 +34,26 @@ void heddle::inlineCheckpoint(CheckpointOp op) {
   op.erase();
 }
 
+/// Whether `op` is what unrollLayers makes of per-layer outputs.
+static bool isStack(tensor::ConcatOp op) {
+  return op.getDim() == 0 && llvm::all_of(op.getInputs(), [](Value v) {
+    auto type = cast<RankedTensorType>(v.getType());
+    auto layer = v.getDefiningOp<tensor::ExpandShapeOp>();
+    return type.getDimSize(0) == 1 && layer &&
+           layer.getSrcType().getShape() == type.getShape().drop_front();
+  });
+}
+
 /// Layer `index` of a stacked operand, without the leading axis.
 static Value layerSlice(OpBuilder &b, Location loc, Value stacked,
                         int64_t index) {
   auto type = cast<RankedTensorType>(stacked.getType());
+  // A stack that another loop has put together: the layer as it was.
+  if (auto concat = stacked.getDefiningOp<tensor::ConcatOp>())
+    if (isStack(concat))
+      return concat.getInputs()[index]
+          .getDefiningOp<tensor::ExpandShapeOp>()
+          .getSrc();
   SmallVector<OpFoldResult> offsets(type.getRank(), b.getIndexAttr(0));
   SmallVector<OpFoldResult> strides(type.getRank(), b.getIndexAttr(1));
   SmallVector<OpFoldResult> sizes;

@@ -1,6 +1,6 @@
 //===- PlanMemory.cpp - a place in memory for every kept value ------------===//
 
-#include "heddle/Analysis/ArenaPlanner.h"
+#include "MemoryPlacement.h"
 #include "heddle/Codegen/Tile/KernelBody.h"
 #include "heddle/Dialect/Heddle/IR/Heddle.h"
 #include "heddle/Dialect/Heddle/Transforms/Passes.h"
@@ -9,11 +9,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/IR/DialectResourceBlobManager.h"
 #include "mlir/IR/SymbolTable.h"
-#include "llvm/ADT/DenseMap.h"
-#include "llvm/Support/MathExtras.h"
 
 namespace heddle {
 #define GEN_PASS_DEF_PLANMEMORYPASS
@@ -23,235 +19,30 @@ namespace heddle {
 using namespace mlir;
 using namespace heddle;
 
-static int64_t byteSize(Type type) {
-  auto tensor = cast<RankedTensorType>(type);
-  int64_t bits = tensor.getElementType().isIndex()
-                     ? 64
-                     : tensor.getElementType().getIntOrFloatBitWidth();
-  return tensor.getNumElements() * llvm::divideCeil(bits, 8);
-}
-
 static MemRefType bufferType(Type type) {
   auto tensor = cast<RankedTensorType>(type);
   return MemRefType::get(tensor.getShape(), tensor.getElementType());
 }
 
 namespace {
-/// Where a tensor's bytes are: a place and a byte offset into it.
-struct Location {
-  enum Kind { Argument, Constant, Item } kind = Item;
-  int64_t index = 0;
-  int64_t offset = 0;
-};
-
-/// A kept value. Values that share one buffer form a group.
-struct PlacedItem {
-  int64_t size = 0, begin = 0, end = 0;
-  int64_t group = 0;
-  bool returned = false;
-};
-
 /// Plans one entry function and rewrites it onto buffers.
 class Planner {
 public:
   Planner(func::FuncOp function, SymbolTable &symbols)
-      : function(function), symbols(symbols) {}
+      : function(function), placement(function, symbols) {}
   LogicalResult run();
 
 private:
-  LogicalResult locate();
-  void shareBuffers();
-  void placeResults();
-  void placeArena();
-  int64_t peakWork();
-  LogicalResult rewrite();
-  Value view(OpBuilder &b, mlir::Location loc, Location at, Type type);
+  void rewrite();
+  void describe(OpBuilder &b, SmallVectorImpl<Type> &byteTypes);
+  Value view(OpBuilder &b, ValuePlace at, Type type);
+  Value view(OpBuilder &b, unsigned base, int64_t offset, Type type);
 
   func::FuncOp function;
-  SymbolTable &symbols;
-  SmallVector<LaunchOp> launches;
-  llvm::DenseMap<Value, Location> locations;
-  SmallVector<PlacedItem> items;
-  SmallVector<DenseElementsAttr> constants;
-  SmallVector<int64_t> constantOffsets;
-  int64_t constantBytes = 0;
-  SmallVector<int64_t> groupResult; // group -> result number or -1
-  SmallVector<int64_t> groupOffset; // group -> arena offset
-  /// Results that need a copy: (result, where the value is).
-  SmallVector<std::pair<int64_t, Value>> copies;
-  ArenaResult arena;
-  Value argumentBase; // of the rewritten function
+  MemoryPlacement placement;
+  unsigned numArgs = 0, numResults = 0;
 };
 } // namespace
-
-/// Byte offset of a contiguous slice.
-static int64_t sliceOffset(tensor::ExtractSliceOp op) {
-  auto type = op.getSourceType();
-  int64_t offset = 0;
-  for (int64_t d = 0; d < type.getRank(); ++d)
-    offset = offset * type.getDimSize(d) +
-             *getConstantIntValue(op.getMixedOffsets()[d]);
-  return offset * byteSize(type) / std::max<int64_t>(1, type.getNumElements());
-}
-
-/// The elements of a constant tensor; null where they have another form.
-static DenseElementsAttr denseElements(Attribute value) {
-  auto resource = dyn_cast<DenseResourceElementsAttr>(value);
-  if (!resource)
-    return dyn_cast<DenseElementsAttr>(value);
-  ArrayRef<char> bytes = resource.getRawHandle().getBlob()
-                             ? resource.getRawHandle().getBlob()->getData()
-                             : ArrayRef<char>();
-  // Resources hold a byte per i1 element, dense attributes a bit.
-  bool isSplat = false;
-  if (resource.getElementType().isInteger(1) ||
-      !DenseElementsAttr::isValidRawBuffer(resource.getType(), bytes, isSplat))
-    return {};
-  return DenseElementsAttr::getFromRawBuffer(resource.getType(), bytes);
-}
-
-LogicalResult Planner::locate() {
-  for (BlockArgument arg : function.getArguments())
-    locations[arg] = {Location::Argument,
-                      static_cast<int64_t>(arg.getArgNumber()), 0};
-  for (Operation &op : function.getBody().front()) {
-    if (auto launch = dyn_cast<LaunchOp>(op)) {
-      int64_t step = launches.size();
-      launches.push_back(launch);
-      for (Value v : launch.getOutputs()) {
-        locations[v] = {Location::Item, static_cast<int64_t>(items.size()), 0};
-        items.push_back({byteSize(v.getType()), step, step,
-                         static_cast<int64_t>(items.size()), false});
-      }
-    } else if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
-      if (!isa<TensorType>(constant.getType()))
-        continue;
-      DenseElementsAttr dense = denseElements(constant.getValue());
-      if (!dense)
-        return constant.emitOpError("expected a dense constant, got ")
-               << constant.getValue() << "; write it out as dense<...>";
-      locations[constant] = {Location::Constant,
-                             static_cast<int64_t>(constants.size()), 0};
-      constants.push_back(dense);
-      constantOffsets.push_back(constantBytes);
-      constantBytes =
-          llvm::alignTo(constantBytes + byteSize(constant.getType()), 64);
-    } else if (isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp,
-                   tensor::CastOp>(op)) {
-      locations[op.getResult(0)] = locations.lookup(op.getOperand(0));
-    } else if (auto slice = dyn_cast<tensor::ExtractSliceOp>(op)) {
-      Location at = locations.lookup(slice.getSource());
-      at.offset += sliceOffset(slice);
-      locations[slice] = at;
-    } else if (!isa<func::ReturnOp>(op)) {
-      return op.emitOpError(
-          "expected only launches and views after fusion; run "
-          "heddle-fuse-kernels first");
-    }
-  }
-  int64_t end = launches.size();
-  for (auto [step, launch] : llvm::enumerate(launches))
-    for (Value v : launch.getInputs()) {
-      Location at = locations.lookup(v);
-      if (at.kind == Location::Item)
-        items[at.index].end = std::max<int64_t>(items[at.index].end, step);
-    }
-  for (Value v : function.getBody().front().getTerminator()->getOperands()) {
-    Location at = locations.lookup(v);
-    if (at.kind == Location::Item) {
-      items[at.index].end = end;
-      items[at.index].returned = true;
-    }
-  }
-  return success();
-}
-
-/// A kernel's result takes over the buffer of an input that dies there, where
-/// the kernel says that it may.
-void Planner::shareBuffers() {
-  for (auto [step, launch] : llvm::enumerate(launches)) {
-    auto kernel = symbols.lookup<func::FuncOp>(launch.getKernel());
-    auto inPlace = kernel->getAttrOfType<DenseI64ArrayAttr>(kKernelInPlace);
-    if (!inPlace || launch.getNumResults() == 0)
-      continue;
-    Location out = locations.lookup(launch.getOutputs()[0]);
-    for (int64_t arg : inPlace.asArrayRef()) {
-      Location in = locations.lookup(launch.getInputs()[arg]);
-      if (in.kind != Location::Item || in.offset != 0)
-        continue;
-      PlacedItem &from = items[in.index], &to = items[out.index];
-      bool dies = from.end == static_cast<int64_t>(step) && !from.returned;
-      // Another operand in the same buffer would be overwritten under way.
-      int64_t readers = llvm::count_if(launch.getInputs(), [&](Value v) {
-        Location at = locations.lookup(v);
-        return at.kind == Location::Item &&
-               items[at.index].group == from.group;
-      });
-      if (!dies || from.size != to.size || readers != 1)
-        continue;
-      to.group = from.group;
-      break;
-    }
-  }
-}
-
-void Planner::placeResults() {
-  groupResult.assign(items.size(), -1);
-  for (auto [i, v] : llvm::enumerate(
-           function.getBody().front().getTerminator()->getOperands())) {
-    Location at = locations.lookup(v);
-    bool own = at.kind == Location::Item && at.offset == 0 &&
-               items[at.index].size == byteSize(v.getType());
-    if (own && groupResult[items[at.index].group] < 0)
-      groupResult[items[at.index].group] = i;
-    else
-      copies.push_back({static_cast<int64_t>(i), v});
-  }
-}
-
-void Planner::placeArena() {
-  groupOffset.assign(items.size(), -1);
-  std::vector<ArenaItem> wanted;
-  SmallVector<int64_t> groupOf;
-  llvm::DenseMap<int64_t, size_t> seen;
-  for (const PlacedItem &item : items) {
-    if (groupResult[item.group] >= 0)
-      continue;
-    auto [it, inserted] = seen.try_emplace(item.group, wanted.size());
-    if (inserted) {
-      wanted.push_back({item.size, item.begin, item.end, -1});
-      groupOf.push_back(item.group);
-      continue;
-    }
-    ArenaItem &w = wanted[it->second];
-    w.begin = std::min(w.begin, item.begin);
-    w.end = std::max(w.end, item.end);
-  }
-  arena = planArena(wanted);
-  for (auto [w, group] : llvm::zip(wanted, groupOf))
-    groupOffset[group] = w.offset;
-}
-
-/// Peak bytes of values that are neither arguments nor results, wherever they
-/// are placed; values that share a buffer count once.
-int64_t Planner::peakWork() {
-  int64_t peak = 0;
-  for (int64_t step = 0; step < static_cast<int64_t>(launches.size()); ++step) {
-    llvm::DenseMap<int64_t, int64_t> bySize;
-    for (const PlacedItem &item : items)
-      if (!item.returned && item.begin <= step && step <= item.end)
-        bySize[item.group] = std::max(bySize[item.group], item.size);
-    // A value that becomes a result in place is a result from then on.
-    for (const PlacedItem &item : items)
-      if (item.returned && item.begin == step)
-        bySize.erase(item.group);
-    int64_t sum = 0;
-    for (auto [group, size] : bySize)
-      sum += size;
-    peak = std::max(peak, sum);
-  }
-  return peak;
-}
 
 /// Kernels move from tensors to buffers: inputs first, then outputs.
 static void bufferizeKernel(func::FuncOp kernel) {
@@ -284,135 +75,128 @@ static void bufferizeKernel(func::FuncOp kernel) {
   kernel.setFunctionType(b.getFunctionType(types, {}));
 }
 
-Value Planner::view(OpBuilder &b, mlir::Location loc, Location at, Type type) {
-  Block &entry = function.getBody().front();
-  unsigned numArgs =
-      function->getAttrOfType<ArrayAttr>(kPlanArgumentTypes).size();
-  unsigned numResults =
-      function->getAttrOfType<ArrayAttr>(kPlanResultTypes).size();
-  Value base;
-  int64_t offset = at.offset;
-  switch (at.kind) {
-  case Location::Argument:
-    base = entry.getArgument(at.index);
-    break;
-  case Location::Constant:
-    base = entry.getArgument(numArgs + numResults + 1);
-    offset += constantOffsets[at.index];
-    break;
-  case Location::Item: {
-    int64_t group = items[at.index].group;
-    if (groupResult[group] >= 0) {
-      base = entry.getArgument(numArgs + groupResult[group]);
-    } else {
-      base = entry.getArgument(numArgs + numResults);
-      offset += groupOffset[group];
-    }
-    break;
-  }
-  }
+Value Planner::view(OpBuilder &b, unsigned base, int64_t offset, Type type) {
+  mlir::Location loc = function.getLoc();
   Value shift = arith::ConstantIndexOp::create(b, loc, offset);
-  return memref::ViewOp::create(b, loc, bufferType(type), base, shift,
+  return memref::ViewOp::create(b, loc, bufferType(type),
+                                function.getArgument(base), shift,
                                 ValueRange{});
 }
 
-LogicalResult Planner::rewrite() {
-  OpBuilder b(function.getContext());
-  mlir::Location loc = function.getLoc();
-  Block &entry = function.getBody().front();
-  auto returnOp = cast<func::ReturnOp>(entry.getTerminator());
+Value Planner::view(OpBuilder &b, ValuePlace at, Type type) {
+  unsigned arena = numArgs + numResults;
+  if (at.kind == ValuePlace::Argument)
+    return view(b, at.index, at.offset, type);
+  if (at.kind == ValuePlace::Constant)
+    return view(b, arena + 1, at.offset + placement.constantOffsets[at.index],
+                type);
+  GroupHome home = placement.homeOf(at);
+  unsigned base = home.kind == GroupHome::Arena      ? arena
+                  : home.kind == GroupHome::Argument ? home.index
+                                                     : numArgs + home.index;
+  return view(b, base, at.offset + home.offset, type);
+}
 
+/// Signature and plan as attributes of the function; `byteTypes` are the types
+/// of its new arguments.
+void Planner::describe(OpBuilder &b, SmallVectorImpl<Type> &byteTypes) {
   SmallVector<Attribute> argumentTypes, resultTypes, used;
-  SmallVector<Type> byteTypes;
-  auto bytes = [&](int64_t n) {
-    return MemRefType::get({n}, b.getI8Type());
-  };
-  for (BlockArgument arg : entry.getArguments()) {
+  auto bytes = [&](int64_t n) { return MemRefType::get({n}, b.getI8Type()); };
+  for (BlockArgument arg : function.getArguments()) {
     argumentTypes.push_back(TypeAttr::get(arg.getType()));
-    used.push_back(b.getBoolAttr(!arg.use_empty()));
-    byteTypes.push_back(bytes(byteSize(arg.getType())));
+    // A result that lives there makes the caller pass it.
+    used.push_back(b.getBoolAttr(
+        !arg.use_empty() ||
+        llvm::is_contained(placement.aliases, arg.getArgNumber())));
+    byteTypes.push_back(bytes(tensorBytes(arg.getType())));
   }
-  for (Value v : returnOp.getOperands()) {
+  for (Value v : function.getBody().front().getTerminator()->getOperands()) {
     resultTypes.push_back(TypeAttr::get(v.getType()));
-    byteTypes.push_back(bytes(byteSize(v.getType())));
+    byteTypes.push_back(bytes(tensorBytes(v.getType())));
   }
-  byteTypes.push_back(bytes(arena.bytes));
-  byteTypes.push_back(bytes(constantBytes));
+  byteTypes.push_back(bytes(placement.arena.bytes));
+  byteTypes.push_back(bytes(placement.constantBytes));
   function->setAttr(kPlanArgumentTypes, b.getArrayAttr(argumentTypes));
   function->setAttr(kPlanResultTypes, b.getArrayAttr(resultTypes));
   function->setAttr(kPlanArgumentUsed, b.getArrayAttr(used));
-  function->setAttr(kPlanArena, b.getI64IntegerAttr(arena.bytes));
-  function->setAttr(kPlanMaxLive, b.getI64IntegerAttr(arena.maxLive));
-  function->setAttr(kPlanWork, b.getI64IntegerAttr(peakWork()));
-  if (!constants.empty()) {
-    SmallVector<Attribute> values(constants.begin(), constants.end());
+  function->setAttr(kPlanArena, b.getI64IntegerAttr(placement.arena.bytes));
+  function->setAttr(kPlanMaxLive, b.getI64IntegerAttr(placement.arena.maxLive));
+  function->setAttr(kPlanWork, b.getI64IntegerAttr(placement.workBytes));
+  if (llvm::is_contained(placement.donated, true)) {
+    function->setAttr(kPlanDonated, b.getDenseBoolArrayAttr(placement.donated));
+    function->setAttr(kPlanAliases, b.getDenseI64ArrayAttr(placement.aliases));
+  }
+  if (!placement.constants.empty()) {
+    SmallVector<Attribute> values(placement.constants.begin(),
+                                  placement.constants.end());
     function->setAttr(kPlanConstants, b.getArrayAttr(values));
     function->setAttr(kPlanConstantOffsets,
-                      b.getDenseI64ArrayAttr(constantOffsets));
+                      b.getDenseI64ArrayAttr(placement.constantOffsets));
   }
+}
 
-  // New arguments stand behind the old ones until those have no users.
-  unsigned numOld = entry.getNumArguments();
+void Planner::rewrite() {
+  OpBuilder b(function.getContext());
+  mlir::Location loc = function.getLoc();
+  Block &entry = function.getBody().front();
+  SmallVector<Type> byteTypes;
+  describe(b, byteTypes);
+  numArgs = entry.getNumArguments();
+  numResults = entry.getTerminator()->getNumOperands();
+
+  struct Operand {
+    ValuePlace at;
+    Type type;
+  };
+  auto operand = [&](Value v) {
+    return Operand{placement.placeOf(v), v.getType()};
+  };
+  SmallVector<std::pair<FlatSymbolRefAttr, SmallVector<Operand>>> launches;
+  for (LaunchOp launch : placement.launches) {
+    SmallVector<Operand> operands =
+        llvm::map_to_vector(launch.getInputs(), operand);
+    llvm::append_range(operands,
+                       llvm::map_range(launch.getOutputs(), operand));
+    launches.push_back({launch.getKernelAttr(), std::move(operands)});
+  }
+  SmallVector<std::pair<int64_t, Operand>> copies;
+  for (const ResultCopy &copy : placement.copies)
+    copies.push_back({copy.result, operand(copy.from)});
+
+  while (!entry.empty()) {
+    entry.back().dropAllUses();
+    entry.back().erase();
+  }
+  entry.eraseArguments(0, numArgs);
   for (Type type : byteTypes)
     entry.addArgument(type, loc);
-  SmallVector<std::pair<LaunchOp, SmallVector<Location>>> work;
-  SmallVector<SmallVector<Type>> types;
-  for (LaunchOp launch : launches) {
-    SmallVector<Location> at;
-    SmallVector<Type> t;
-    for (Value v : llvm::concat<Value>(SmallVector<Value>(launch.getInputs()),
-                                       SmallVector<Value>(launch.getOutputs()))) {
-      at.push_back(locations.lookup(v));
-      t.push_back(v.getType());
-    }
-    work.push_back({launch, at});
-    types.push_back(t);
-  }
-  SmallVector<std::tuple<int64_t, Location, Type>> copyWork;
-  for (auto [result, v] : copies)
-    copyWork.push_back({result, locations.lookup(v), v.getType()});
-
-  // Drop the tensor program, keeping what each launch was.
-  SmallVector<FlatSymbolRefAttr> names;
-  for (LaunchOp launch : launches)
-    names.push_back(launch.getKernelAttr());
-  while (!entry.empty())
-    entry.back().dropAllUses(), entry.back().erase();
-  entry.eraseArguments(0, numOld);
-  SmallVector<Type> none;
   function.setFunctionType(b.getFunctionType(byteTypes, {}));
   function->removeAttr("res_attrs");
-  SmallVector<Attribute> argAttrs;
   function.setAllArgAttrs(
       SmallVector<DictionaryAttr>(byteTypes.size(), b.getDictionaryAttr({})));
 
   b.setInsertionPointToEnd(&entry);
-  for (auto [item, t, name] : llvm::zip(work, types, names)) {
-    SmallVector<Value> operands;
-    for (auto [at, type] : llvm::zip(item.second, t))
-      operands.push_back(view(b, loc, at, type));
-    LaunchOp::create(b, loc, TypeRange{}, name, operands);
+  for (auto &[name, operands] : launches) {
+    SmallVector<Value> views;
+    for (const Operand &o : operands)
+      views.push_back(view(b, o.at, o.type));
+    LaunchOp::create(b, loc, TypeRange{}, name, views);
   }
-  unsigned numArgs = argumentTypes.size();
-  for (auto [result, at, type] : copyWork) {
-    Value from = view(b, loc, at, type);
-    Value shift = arith::ConstantIndexOp::create(b, loc, 0);
-    Value to = memref::ViewOp::create(b, loc, bufferType(type),
-                                      entry.getArgument(numArgs + result),
-                                      shift, ValueRange{});
-    memref::CopyOp::create(b, loc, from, to);
+  for (auto &[result, from] : copies) {
+    int64_t alias = placement.aliases[result];
+    Value source = view(b, from.at, from.type);
+    Value dest =
+        view(b, alias < 0 ? numArgs + result : alias, 0, from.type);
+    memref::CopyOp::create(b, loc, source, dest);
   }
   func::ReturnOp::create(b, loc);
-  return success();
 }
 
 LogicalResult Planner::run() {
-  if (failed(locate()))
+  if (failed(placement.run()))
     return failure();
-  shareBuffers();
-  placeResults();
-  placeArena();
-  return rewrite();
+  rewrite();
+  return success();
 }
 
 namespace {

@@ -16,6 +16,10 @@ namespace heddle {
 /// of arith, heddle, linalg, math and tensor, which the caller loads.
 void registerDifferentiation(mlir::DialectRegistry &registry);
 
+/// The float values of `block` that depend on `inputs`, these included.
+llvm::DenseSet<mlir::Value> activeValues(mlir::Block &block,
+                                         mlir::ValueRange inputs);
+
 /// Reverse sweep over the ops of `block`: from cotangents of some of its values
 /// to gradients of others.
 ///

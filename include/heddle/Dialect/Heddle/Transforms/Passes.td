@@ -101,16 +101,31 @@ def FuseKernelsPass : Pass<"heddle-fuse-kernels", "::mlir::ModuleOp"> {
   ];
 }
 
+def ScheduleKernelsPass : Pass<"heddle-schedule-kernels", "::mlir::ModuleOp"> {
+  let summary = "orders launches so that fewer bytes live at once";
+  let description = [{
+    Moves launches of the entry functions earlier or later, within what their
+    operands allow, wherever that lowers the peak of live temporaries; results
+    and arguments do not count. A parameter's update runs as soon as its gradient
+    is complete, a large value is made just before its first reader. The order
+    of the model stays where no move helps.
+  }];
+}
+
 def PlanMemoryPass : Pass<"heddle-plan-memory", "::mlir::ModuleOp"> {
   let summary = "gives every kept value a place in memory (contract K)";
   let description = [{
     Values that die where a kernel may write over them share the buffer of the
-    kernel's result; a value that is returned lives in the result's buffer; the
-    rest gets offsets in one arena, by several greedy orders of which the best
-    is kept. The entry function then takes arguments, results, arena and
-    constants as buffers, and kernels write into buffers. Attributes
-    `heddle.arena_bytes`, `heddle.max_live_bytes` and `heddle.alias` on the
-    function report the plan.
+    kernel's result; a value that is returned lives in the result's buffer, or
+    in a donated argument (argument attribute `heddle.donated`) of its type,
+    with a copy at the end where that argument is needed until then. The rest
+    goes into results that are not written yet, into donated arguments that are
+    not needed any more, or gets offsets in one arena, by several greedy orders
+    and a bounded search. The entry function then takes arguments, results,
+    arena and constants as buffers, and kernels write into buffers. Attributes
+    `heddle.arena_bytes`, `heddle.max_live_bytes`, `heddle.work_bytes` and, with
+    donation, `heddle.donated_arguments` and `heddle.aliases` on the function
+    report the plan.
   }];
   let dependentDialects = [
     "::mlir::func::FuncDialect", "::mlir::arith::ArithDialect",

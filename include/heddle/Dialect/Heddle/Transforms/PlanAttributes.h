@@ -15,11 +15,18 @@ namespace heddle {
 
 /// Argument attribute of a model's entry function: a name for tools.
 constexpr llvm::StringLiteral kArgumentName = "heddle.arg_name";
+/// Argument attribute (unit): the program may overwrite the argument, and a
+/// result of its type takes its memory.
+constexpr llvm::StringLiteral kArgumentDonated = "heddle.donated";
 
 constexpr llvm::StringLiteral kPlanArgumentTypes = "heddle.argument_types";
 constexpr llvm::StringLiteral kPlanArgumentNames = "heddle.argument_names";
 constexpr llvm::StringLiteral kPlanArgumentUsed = "heddle.argument_used";
 constexpr llvm::StringLiteral kPlanResultTypes = "heddle.result_types";
+/// Where any argument is donated: a bool per argument; per result the argument
+/// whose memory it takes, or -1.
+constexpr llvm::StringLiteral kPlanDonated = "heddle.donated_arguments";
+constexpr llvm::StringLiteral kPlanAliases = "heddle.aliases";
 constexpr llvm::StringLiteral kPlanArena = "heddle.arena_bytes";
 constexpr llvm::StringLiteral kPlanMaxLive = "heddle.max_live_bytes";
 constexpr llvm::StringLiteral kPlanWork = "heddle.work_bytes";
