@@ -23,7 +23,7 @@ def main(root):
     root = pathlib.Path(root)
     places = {
         "documented in include/": labels((root / "include/heddle/Dialect").rglob("*.td")),
-        "enforced in lib/": labels((root / "lib/Dialect").rglob("*.cpp")),
+        "enforced in lib/": labels((root / "lib/Dialect").rglob("*.[ch]*")),
         "broken by a test": labels((root / "test/Dialect").rglob("invalid*.mlir")),
     }
     every = set().union(*places.values())

@@ -13,7 +13,7 @@ packages=(
   libxxhash-dev      # checksums of bundles
   libgtest-dev       # unit tests
   libboost-context-dev # fibres of the emulator
-  zlib1g-dev         # named by LLVM's CMake files
+  zlib1g-dev         # .npz files; named by LLVM's CMake files too
   libzstd-dev
   python3            # lit
 )

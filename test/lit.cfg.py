@@ -49,6 +49,12 @@ if os.environ.get("HEDDLE_VERIFY_ROUNDTRIP", "0") not in ("", "0"):
     opt_args = ["-verify-roundtrip"]
     config.available_features.add("verify-roundtrip")
 
+# A CUDA driver over host memory, for tools that look for one.
+fake_cuda = os.path.join(config.heddle_obj_root, "unittests", "Cuda", "libHeddleFakeCuda.so")
+config.substitutions.append(("%fake_cuda", fake_cuda))
+if os.path.exists(fake_cuda):
+    config.available_features.add("fake-cuda")
+
 # Features of the machine, for tests that run kernels.
 try:
     with open("/proc/cpuinfo") as info:

@@ -4,6 +4,7 @@
 
 #include "Diagnostics.h"
 
+#include "heddle/Dialect/Heddle/Transforms/Passes.h"
 #include "heddle/Reference/Compare.h"
 #include "heddle/Reference/Evaluator.h"
 
@@ -20,10 +21,12 @@ struct PartReference {
   std::optional<ReferenceTensor> declared;
 };
 
-/// Runs `evaluateOne` in the modes that the dtype needs.
+/// Runs `evaluateOne` in the modes that the dtype needs; one reference for each
+/// result.
 template <typename Evaluate>
 static Status evaluateModes(MLIRContext &context, bool declared, int threads,
-                            PartReference &reference, Evaluate evaluateOne) {
+                            std::vector<PartReference> &references,
+                            Evaluate evaluateOne) {
   DiagnosticCollector diagnostics(context);
   for (ReferenceMode mode : {ReferenceMode::Exact, ReferenceMode::Declared}) {
     if (mode == ReferenceMode::Declared && !declared)
@@ -34,50 +37,76 @@ static Status evaluateModes(MLIRContext &context, bool declared, int threads,
     SmallVector<ReferenceTensor> results;
     if (failed(evaluateOne(options, results)) || results.empty())
       return Status::error("check: " + diagnostics.text());
-    if (mode == ReferenceMode::Exact)
-      reference.exact = std::move(results.front());
-    else
-      reference.declared = std::move(results.front());
+    references.resize(results.size());
+    for (auto [reference, result] : llvm::zip(references, results)) {
+      if (mode == ReferenceMode::Exact)
+        reference.exact = std::move(result);
+      else
+        reference.declared = std::move(result);
+    }
   }
   return Status();
 }
 
 Status Checker::whole(const CheckedRun &run) {
-  ModuleOp module = *run.model.module;
+  // The reference device evaluates gradients once they are written out.
+  OwningOpRef<ModuleOp> copy = run.model.module.get().clone();
+  ModuleOp module = *copy;
+  {
+    DiagnosticCollector diagnostics(session.mlir);
+    if (failed(differentiate(module)))
+      return Status::error("check: " + diagnostics.text());
+  }
   auto function = module.lookupSymbol<func::FuncOp>(run.model.function);
-  PartReference reference;
+  std::vector<PartReference> references;
   Status status = evaluateModes(
-      session.mlir, needsDeclared(), session.options.threads, reference,
+      session.mlir, needsDeclared(), session.options.threads, references,
       [&](const ReferenceOptions &options,
           SmallVectorImpl<ReferenceTensor> &results) {
         return evaluate(function, run.inputs, options, results);
       });
-  if (status)
-    merge(run.output, reference);
+  if (!status)
+    return status;
+  if (references.size() != run.outputs.size())
+    return Status::error("check: expected " +
+                         std::to_string(references.size()) + " results, got " +
+                         std::to_string(run.outputs.size()));
+  for (size_t i = 0; i < references.size(); ++i)
+    merge(run.outputs[i], references[i],
+          i < run.model.results.size() ? run.model.results[i] : "");
   return status;
 }
 
 Status Checker::attentionRows(const CheckedRun &run,
                               const std::vector<int64_t> &rows) {
   AttentionOp attention;
+  AttentionGradOp gradient;
   run.model.module.get()->walk([&](AttentionOp op) { attention = op; });
-  PartReference reference;
+  run.model.module.get()->walk([&](AttentionGradOp op) { gradient = op; });
+  std::vector<PartReference> references;
   Status status = evaluateModes(
-      session.mlir, needsDeclared(), session.options.threads, reference,
+      session.mlir, needsDeclared(), session.options.threads, references,
       [&](const ReferenceOptions &options,
           SmallVectorImpl<ReferenceTensor> &results) {
-        return evaluateAttentionRows(attention, run.inputs, rows, options,
-                                     results);
+        if (!gradient)
+          return evaluateAttentionRows(attention, run.inputs, rows, options,
+                                       results);
+        return evaluateAttentionGradRows(attention, gradient, run.inputs, rows,
+                                         options, results.emplace_back());
       });
   if (status)
-    merge(heddle::selectRows(run.output, /*axis=*/1, rows), reference);
+    merge(heddle::selectRows(run.outputs.front(), /*axis=*/1, rows),
+          references.front());
   return status;
 }
 
-void Checker::merge(const HostTensor &actual, const PartReference &reference) {
+void Checker::merge(const HostTensor &actual, const PartReference &reference,
+                    const std::string &name) {
   CompareOptions options;
   options.computeType = compute;
   options.model = isModel;
+  options.tf32 = tf32;
+  options.backward = isBackward;
   CompareResult result = compareWithReference(
       actual, reference.exact,
       reference.declared ? &*reference.declared : nullptr, options);
@@ -90,15 +119,17 @@ void Checker::merge(const HostTensor &actual, const PartReference &reference) {
   relError = result.relError;
   maxAbsError = result.maxAbsError;
   rule = result.rule;
-  failure = result.failure;
+  failure = (name.empty() || result.failure.empty() ? "" : name + ": ") +
+            result.failure;
   passed = result.passed;
 }
 
-void Checker::store(Row &row, const HostTensor &output) const {
+void Checker::store(Row &row, const std::vector<HostTensor> &outputs) const {
   bool finite = true;
-  for (int64_t i = 0, e = output.type.numElements(); i < e && finite; ++i)
-    finite =
-        std::isfinite(loadElement(output.bytes.data(), output.type.dtype, i));
+  for (const HostTensor &output : outputs)
+    for (int64_t i = 0, e = output.type.numElements(); i < e && finite; ++i)
+      finite =
+          std::isfinite(loadElement(output.bytes.data(), output.type.dtype, i));
   row["finite"] = finite;
   row["rel_err"] = relError;
   row["max_abs_err"] = maxAbsError;

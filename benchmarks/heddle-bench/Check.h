@@ -17,11 +17,11 @@
 
 namespace heddle::bench {
 
-/// What was run: the graph, its inputs (unused ones too) and its one result.
+/// What was run: the graph, its inputs (unused ones too) and its results.
 struct CheckedRun {
   const Model &model;
   const std::vector<HostTensor> &inputs;
-  const HostTensor &output;
+  const std::vector<HostTensor> &outputs;
 };
 
 class Checker {
@@ -32,6 +32,11 @@ public:
 
   /// The graph is a whole model: no absolute cap on its error.
   void judgeAsModel() { isModel = true; }
+  /// Results are gradients, or follow from them: their limits.
+  void judgeAsGradients() { isBackward = true; }
+
+  /// Products of f32 were formed from operands rounded to TF32.
+  void judgeAsTf32() { tf32 = true; }
 
   /// Names what is compared: "whole output", "batch 0,7".
   void describe(std::string text) { what = std::move(text); }
@@ -39,29 +44,31 @@ public:
   /// Evaluates the whole graph. Errors are "check: message".
   Status whole(const CheckedRun &run);
   /// Evaluates the given query rows of the graph's attention op, whose operands
-  /// are the arguments in order, for every batch and head.
+  /// are the arguments in order, for every batch and head; of a graph of its
+  /// gradients those of d_query, the first result.
   Status attentionRows(const CheckedRun &run, const std::vector<int64_t> &rows);
 
-  /// Writes finite (of the whole output), rel_err, max_abs_err, check, correct
+  /// Writes finite (of all outputs, whole), rel_err, max_abs_err, check, correct
   /// and, for a wrong row, wrong.
-  void store(Row &row, const HostTensor &output) const;
+  void store(Row &row, const std::vector<HostTensor> &outputs) const;
 
 private:
   /// Whether results are also judged by what their roundings must cost.
   bool needsDeclared() const {
-    return compute == DType::BF16 || compute == DType::F16;
+    return compute == DType::BF16 || compute == DType::F16 || tf32;
   }
 
   const Session &session;
   DType compute;
-  bool isModel = false;
+  bool isModel = false, isBackward = false, tf32 = false;
   std::string what = "whole output";
   // Of the worst part so far.
   double relError = 0, maxAbsError = 0;
   std::string rule, failure;
   bool passed = true;
 
-  void merge(const HostTensor &actual, const struct PartReference &reference);
+  void merge(const HostTensor &actual, const struct PartReference &reference,
+             const std::string &name = "");
 };
 
 /// Row numbers to sample of an axis of `length`: the first and last row of

@@ -51,6 +51,7 @@ static Status finishDevice(CommandLine &options, const std::string &sanitize,
   std::string error;
   if (failed(parseTargets(run.target, gpus, error)))
     return Status::error(error);
+  options.selection.gpu = !gpus.empty();
   run.reportKernels = !report.empty();
   if (run.reportKernels && (!run.planOnly || gpus.empty()))
     return Status::error("expected --plan-only and --target=sm_80 or the like "
@@ -121,6 +122,9 @@ int parseCommandLine(int argc, char **argv, CommandLine &options) {
   addList(app, "--compare", options.compare,
           "Print ratios to the rows of this result file that did the same "
           "work; repeats");
+  app.add_option("--plot", options.plot,
+                 "Draw times, memory and ratios into this folder; needs python3 "
+                 "with matplotlib (HEDDLE_PYTHON: another interpreter)");
   app.add_flag("--list", options.list, "List the chosen rows and stop");
   app.add_option("--repeats", options.run.repeats, "Samples per row")
       ->check(CLI::Range(1, 1000))

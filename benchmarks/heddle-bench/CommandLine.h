@@ -14,6 +14,7 @@ struct CommandLine {
   std::string device = "cpu";
   std::string output; // -o
   std::vector<std::string> compare;
+  std::string plot; // folder for pictures; empty: none
   std::string tag;
   bool append = false;
   bool list = false;

@@ -14,7 +14,7 @@ namespace heddle::bench {
 Status runOnEmulator(const Function &function, const Program &program,
                      const std::vector<void *> &args,
                      const std::vector<void *> &results, Session &session,
-                     Row &row, HostTensor &output) {
+                     Row &row, std::vector<HostTensor> &outputs) {
   EmulatorDeviceOptions options;
   options.sanitizers = session.options.sanitizers;
   options.threads = session.options.threads;
@@ -36,14 +36,16 @@ Status runOnEmulator(const Function &function, const Program &program,
       return Status::error("run: seed " + std::to_string(seed) + ": " +
                            s.message);
     runs.seeds.push_back(seed);
-    HostTensor value(function.results.front().type);
-    std::memcpy(value.bytes.data(), results.front(), value.bytes.size());
-    if (i == 0)
-      output = std::move(value);
-    else if (value.bytes != output.bytes)
-      return Status::error("run: expected the same result for every order of "
-                           "warps, got others with seeds 0 and " +
-                           std::to_string(seed));
+    for (size_t r = 0; r < function.results.size(); ++r) {
+      HostTensor value(function.results[r].type);
+      std::memcpy(value.bytes.data(), results[r], value.bytes.size());
+      if (i == 0)
+        outputs.push_back(std::move(value));
+      else if (value.bytes != outputs[r].bytes)
+        return Status::error("run: expected the same result for every order of "
+                             "warps, got others with seeds 0 and " +
+                             std::to_string(seed));
+    }
   }
   runs.kernels = executable->reports();
   row["emulator_s"] = watch.seconds();

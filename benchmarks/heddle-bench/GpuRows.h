@@ -20,11 +20,11 @@ namespace heddle::bench {
 /// Runs `function` on the emulator once for each seed from 0 on. A finding, or a
 /// result that is not the same to the bit for every seed, is an error. Adds
 /// emulator_s (all runs), sanitizers, seeds, checked_accesses and counters (of
-/// one run). `output` is the first result.
+/// one run). `outputs` are the results.
 Status runOnEmulator(const Function &function, const Program &program,
                      const std::vector<void *> &args,
                      const std::vector<void *> &results, Session &session,
-                     Row &row, HostTensor &output);
+                     Row &row, std::vector<HostTensor> &outputs);
 
 /// Adds `kernels`: what each kernel takes on each target. Fails where a kernel
 /// spills or has a stack frame, with all of them, and where nothing is known of

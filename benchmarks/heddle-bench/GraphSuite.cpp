@@ -41,7 +41,8 @@ private:
   void *data;
 };
 
-/// Device memory of one run: the arguments that are read, and all results.
+/// Device memory of one run: the arguments that are read, and all results. A
+/// result that lives in a donated argument has its place there.
 struct DeviceBuffers {
   std::vector<Buffer> storage;
   std::vector<void *> args, results;
@@ -50,13 +51,17 @@ struct DeviceBuffers {
                 const std::vector<HostTensor> &inputs) {
     for (auto [argument, input] : llvm::zip(function.arguments, inputs)) {
       args.push_back(nullptr);
-      if (!argument.used)
+      if (!argument.used && !argument.donated)
         continue;
       storage.emplace_back(input.bytes.size());
       args.back() = storage.back().get();
       std::memcpy(args.back(), input.bytes.data(), input.bytes.size());
     }
     for (const NamedTensorType &result : function.results) {
+      if (result.alias >= 0) {
+        results.push_back(args[result.alias]);
+        continue;
+      }
       storage.emplace_back(result.type.byteSize());
       storage.back().poison();
       results.push_back(storage.back().get());
@@ -114,7 +119,6 @@ Status compile(const Model &model, Session &session, Program &program,
   options.gpu.makeEmulator = session.options.emulator;
   options.gpu.findFacts = session.options.reportKernels;
   options.cpu = session.options.cpu;
-  options.entry = model.function;
   options.keepSource = false;
   DiagnosticCollector diagnostics(session.mlir);
   if (failed(compileModule(*copy, options, program)))
@@ -128,17 +132,24 @@ Status compile(const Model &model, Session &session, Program &program,
   return Status();
 }
 
-void storePlan(const MemoryPlan &plan, int threads, Row &row) {
+void storePlan(const Function &function, int threads, Row &row) {
+  const MemoryPlan &plan = function.plan;
+  // Several results come with a table of pointers, as published figures count.
+  int64_t results = function.results.size(),
+          table = results > 1 ? 8 * results : 0;
   row["temp_mb"] = toMiB(plan.tempBytes(threads));
   row["arg_mb"] = toMiB(plan.argBytes);
-  row["out_mb"] = toMiB(plan.outBytes);
+  row["out_mb"] = toMiB(plan.outBytes + table);
   row["alias_mb"] = toMiB(plan.aliasBytes);
   row["work_mb"] = toMiB(plan.workBytes);
-  row["footprint_mb"] = toMiB(plan.footprintBytes(threads));
+  row["footprint_mb"] = toMiB(plan.footprintBytes(threads) + table);
 }
 
+/// Times calls. With `stream`, each call copies the last argument in first, in
+/// turn from two places on the host.
 Status timeFunction(const Function &function, const Program &program,
-                    const DeviceBuffers &buffers, Session &session, Row &row) {
+                    const DeviceBuffers &buffers, bool stream, Session &session,
+                    Row &row) {
   CpuOptions options;
   options.threads = session.options.threads;
   std::unique_ptr<CpuExecutable> executable;
@@ -146,14 +157,25 @@ Status timeFunction(const Function &function, const Program &program,
   if (Status s = CpuExecutable::load(function, program, options, executable);
       !s)
     return Status::error("load: " + s.message);
-  Status status = executable->run(buffers.args.data(), buffers.results.data());
+  std::vector<uint8_t> slots[2];
+  size_t size = function.arguments.back().type.byteSize(), calls = 0;
+  for (std::vector<uint8_t> &slot : slots)
+    if (auto *from = static_cast<const uint8_t *>(buffers.args.back());
+        stream && from)
+      slot.assign(from, from + size);
+  auto call = [&] {
+    if (const std::vector<uint8_t> &slot = slots[calls++ % 2]; !slot.empty())
+      std::memcpy(buffers.args.back(), slot.data(), size);
+    return executable->run(buffers.args.data(), buffers.results.data());
+  };
+  Status status = call();
   if (!status)
     return Status::error("run: " + status.message);
   row["first_call_s"] = firstCall.seconds();
   session.progress("timing");
   Timing timing = timeCalls(
       [&] {
-        status = executable->run(buffers.args.data(), buffers.results.data());
+        status = call();
         return status.ok();
       },
       session.options.warmup, session.options.repeats);
@@ -163,10 +185,10 @@ Status timeFunction(const Function &function, const Program &program,
   return Status();
 }
 
-/// One run on poisoned memory, whose result is checked.
+/// One run on poisoned memory, whose results are checked.
 Status runPoisoned(const Function &function, const Program &program,
                    const DeviceBuffers &buffers, Session &session,
-                   HostTensor &output) {
+                   std::vector<HostTensor> &outputs) {
   CpuOptions options;
   options.threads = session.options.threads;
   options.poison = true;
@@ -174,14 +196,23 @@ Status runPoisoned(const Function &function, const Program &program,
   if (Status s = CpuExecutable::load(function, program, options, executable);
       !s)
     return Status::error("load: " + s.message);
-  output = HostTensor(function.results.front().type);
-  std::memset(buffers.results.front(), 0xff, output.bytes.size());
   if (Status s = executable->run(buffers.args.data(), buffers.results.data());
       !s)
     return Status::error("run: " + s.message);
-  std::memcpy(output.bytes.data(), buffers.results.front(),
-              output.bytes.size());
+  for (auto [result, data] : llvm::zip(function.results, buffers.results)) {
+    outputs.emplace_back(result.type);
+    std::memcpy(outputs.back().bytes.data(), data, outputs.back().bytes.size());
+  }
   return Status();
+}
+
+std::vector<HostTensor> makeInputs(const Function &function, Session &session) {
+  session.progress("making inputs");
+  std::vector<HostTensor> inputs;
+  for (auto [i, argument] : llvm::enumerate(function.arguments))
+    inputs.push_back(
+        makeValues(argument, session.options.seed, i, session.options.threads));
+  return inputs;
 }
 
 } // namespace
@@ -246,46 +277,74 @@ Status GraphSuite::measureGraph(Row &row, Session &session) const {
   if (Status s = compile(model, session, program, function); !s)
     return s;
   row["compile_s"] = watch.seconds();
-  storePlan(function->plan, session.options.threads, row);
+  storePlan(*function, session.options.threads, row);
   if (session.options.reportKernels)
     if (Status s = storeKernels(*function, row); !s)
       return s;
   if (session.options.planOnly)
     return Status();
 
-  session.progress("making inputs");
-  std::vector<HostTensor> inputs;
-  for (auto [i, argument] : llvm::enumerate(function->arguments))
-    inputs.push_back(
-        makeValues(argument, session.options.seed, i, session.options.threads));
-  DeviceBuffers buffers(*function, inputs);
-  HostTensor output;
-  if (session.options.emulator) {
-    if (Status s = runOnEmulator(*function, program, buffers.args,
-                                 buffers.results, session, row, output);
-        !s)
-      return s;
-  } else {
-    if (Status s = timeFunction(*function, program, buffers, session, row); !s)
-      return s;
+  if (!session.options.emulator) {
+    {
+      DeviceBuffers buffers(*function, makeInputs(*function, session));
+      if (Status s = timeFunction(*function, program, buffers,
+                                  streamsLastArgument(row), session, row);
+          !s)
+        return s;
+    }
     addFigures(row, session);
-    if (Status s = runPoisoned(*function, program, buffers, session, output);
-        !s)
-      return s;
   }
   CheckMode mode = session.options.check;
-  if (mode == CheckMode::None) {
+  bool sampled = mode == CheckMode::Sampled ||
+                 (mode == CheckMode::Auto && samplesByRule(row));
+  Row work = sampled && mode != CheckMode::None ? checkedRow(row) : row;
+  if (work == row)
+    return checkGraph(row, row, sampled, model, *function, program, session);
+  // Results that cannot be sampled: a smaller row of the same code.
+  Model smaller;
+  Program smallerProgram;
+  const Function *smallerFunction = nullptr;
+  session.progress("compiling a smaller row to check");
+  if (Status s = build(work, session.mlir, smaller); !s)
+    return Status::error("check: " + s.message);
+  if (Status s = compile(smaller, session, smallerProgram, smallerFunction); !s)
+    return s;
+  return checkGraph(row, work, false, smaller, *smallerFunction, smallerProgram,
+                    session);
+}
+
+/// Runs `function`, which computes the row `work`, and compares its results.
+Status GraphSuite::checkGraph(Row &row, const Row &work, bool sampled,
+                              const Model &model, const Function &function,
+                              const Program &program, Session &session) const {
+  std::vector<HostTensor> inputs = makeInputs(function, session), outputs;
+  {
+    DeviceBuffers buffers(function, inputs);
+    Status s = session.options.emulator
+                   ? runOnEmulator(function, program, buffers.args,
+                                   buffers.results, session, row, outputs)
+                   : runPoisoned(function, program, buffers, session, outputs);
+    if (!s)
+      return s;
+  }
+  if (session.options.check == CheckMode::None) {
     row["check"] = "none";
     return Status();
   }
   session.progress("checking");
-  bool sampled = mode == CheckMode::Sampled ||
-                 (mode == CheckMode::Auto && samplesByRule(row));
   Checker checker(session, rowDType(row));
-  if (Status s = check(row, {model, inputs, output}, sampled, session, checker);
+  if (Status s =
+          check(work, {model, inputs, outputs}, sampled, session, checker);
       !s)
     return s;
-  checker.store(row, output);
+  checker.store(row, outputs);
+  std::string smaller;
+  for (const std::string &key : descriptiveKeys())
+    if (work.contains(key) && row[key] != work[key])
+      smaller +=
+          (smaller.empty() ? "" : ", ") + key + "=" + valueText(work[key]);
+  if (!smaller.empty())
+    row["check"] = smaller + ": " + valueText(row["check"]);
   return Status();
 }
 

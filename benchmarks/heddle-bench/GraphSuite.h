@@ -24,11 +24,20 @@ protected:
                        Session &session, Checker &checker) const = 0;
   /// Whether --check=auto compares samples of this row only.
   virtual bool samplesByRule(const Row &row) const = 0;
+  /// The row that is run and checked in place of a sampled one: its own, or a
+  /// smaller one where the results of the whole cannot be sampled.
+  virtual Row checkedRow(const Row &row) const { return row; }
+  /// Whether every timed call gets its last argument from the host, as a stream
+  /// of batches would bring it.
+  virtual bool streamsLastArgument(const Row &row) const { return false; }
   /// Adds figures that follow from the median, such as tflops.
   virtual void addFigures(Row &row, Session &session) const {}
 
 private:
   Status measureGraph(Row &row, Session &session) const;
+  Status checkGraph(Row &row, const Row &work, bool sampled, const Model &model,
+                    const Function &function, const Program &program,
+                    Session &session) const;
 };
 
 /// The dtype of a row.

@@ -67,7 +67,9 @@ Status MatmulSuite::check(const Row &row, const CheckedRun &run, bool sampled,
     return Status::error("check: " + s.message);
   std::vector<HostTensor> inputs = {heddle::selectRows(run.inputs[0], 0, rows),
                                     run.inputs[1]};
-  return checker.whole({part, inputs, heddle::selectRows(run.output, 0, rows)});
+  std::vector<HostTensor> outputs = {
+      heddle::selectRows(run.outputs.front(), 0, rows)};
+  return checker.whole({part, inputs, outputs});
 }
 
 } // namespace

@@ -196,6 +196,7 @@ PeakRates measurePeak(int threads) {
   rates.dot = peakOpAvailable(PeakOp::Dot)
                   ? measurePeakOp(PeakOp::Dot, threads, 15).rate
                   : rates.fma;
+  rates.copy = measurePeakOp(PeakOp::Copy, threads, 5).rate;
   return rates;
 }
 

@@ -34,8 +34,9 @@ PeakMeasurement measurePeakOp(PeakOp op, int threads, int repeats);
 
 /// The rates other rows are compared with.
 struct PeakRates {
-  double fma = 0; // FLOP/s
-  double dot = 0; // FLOP/s; the FMA rate where there is no bf16 dot
+  double fma = 0;  // FLOP/s
+  double dot = 0;  // FLOP/s; the FMA rate where there is no bf16 dot
+  double copy = 0; // bytes/s, read and written
 };
 PeakRates measurePeak(int threads);
 

@@ -71,6 +71,11 @@ std::vector<std::unique_ptr<Suite>> makeSuites() {
   std::vector<std::unique_ptr<Suite>> suites;
   suites.push_back(makeAttentionSuite());
   suites.push_back(makeTransformerSuite());
+  suites.push_back(makeDiffusionSuite());
+  suites.push_back(makeStateSpaceSuite());
+  suites.push_back(makeUnetSuite());
+  suites.push_back(makeScanSuite());
+  suites.push_back(makeTrainLoopSuite());
   suites.push_back(makeMatmulSuite());
   suites.push_back(makePeakSuite());
   return suites;

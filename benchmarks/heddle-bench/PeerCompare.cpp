@@ -34,7 +34,10 @@ constexpr Default kDefaults[] = {
     {"scan_remat", "model_dim", "512"},
     {"scan_remat", "heads", "8"},
     {"ssm", "batch", "8"},
+    {"ssm", "model_dim", "128"},
+    {"ssm", "layers", "4"},
     {"unet", "batch", "8"},
+    {"train_loop", "dtype", "float32"},
 };
 
 /// Sums of logarithms.
@@ -104,10 +107,10 @@ std::string workKey(const Row &row) {
   return text;
 }
 
-int printComparison(std::ostream &out, const std::string &title,
-                    const std::vector<Row> &rows,
-                    const std::vector<Row> &peers) {
-  // A file may hold a row twice (two runs); the later one that worked counts.
+/// Rows by work, then by who did it. A file may hold a row twice (two runs);
+/// the later one that worked counts.
+static std::map<std::string, std::map<std::string, const Row *>>
+groupByWork(const std::vector<Row> &peers) {
   std::map<std::string, std::map<std::string, const Row *>> byWork;
   for (const Row &peer : peers) {
     std::string work = workKey(peer);
@@ -117,16 +120,56 @@ int printComparison(std::ostream &out, const std::string &title,
     if (!slot || !peer.contains("error"))
       slot = &peer;
   }
+  return byWork;
+}
+
+Row plotData(const std::vector<Row> &rows, const std::vector<Row> &peers) {
+  auto byWork = groupByWork(peers);
+  Row data = Row::array();
+  for (const Row &row : rows) {
+    if (row.contains("error"))
+      continue;
+    Row entry{{"suite", row.value("suite", Row("attention"))},
+              {"row", describe(row, {"suite", "impl"})},
+              {"impls", Row::array()}};
+    auto add = [&](const std::string &impl, const Row &from) {
+      Row figures{{"impl", impl}};
+      for (const char *key : {"median_ms", "temp_mb", "work_mb"})
+        if (double value = plannedNumber(from, key); std::isfinite(value))
+          figures[key] = value;
+      entry["impls"].push_back(figures);
+    };
+    add("heddle", row);
+    if (auto found = byWork.find(workKey(row)); found != byWork.end())
+      for (const auto &[impl, peer] : found->second)
+        if (!peer->contains("error"))
+          add(impl, *peer);
+    data.push_back(entry);
+  }
+  return data;
+}
+
+int printComparison(std::ostream &out, const std::string &title,
+                    const std::vector<Row> &rows,
+                    const std::vector<Row> &peers) {
+  auto byWork = groupByWork(peers);
 
   Table table({"row", "beside", "ours ms", "theirs ms", "time theirs/ours",
-               "temp ours/theirs", "arg, out"});
+               "temp ours/theirs", "work/temp", "arg, out"});
   std::map<std::pair<std::string, std::string>, Means> means;
+  // Our work beside the smallest temporaries of anybody, per suite.
+  std::map<std::string, GeoMean> leastTemp;
   std::set<std::string> hidden = {"impl"};
   int pairs = 0;
   for (const Row &row : rows) {
     auto found = byWork.find(workKey(row));
     if (row.contains("error") || found == byWork.end())
       continue;
+    std::string suite = valueText(row.value("suite", Row("attention")));
+    double least = std::nan("");
+    for (const auto &[impl, peer] : found->second)
+      least = std::fmin(least, plannedNumber(*peer, "temp_mb"));
+    leastTemp[suite].add(plannedNumber(row, "work_mb") / least);
     for (const auto &[impl, peer] : found->second) {
       ++pairs;
       double nan = std::nan("");
@@ -134,8 +177,9 @@ int printComparison(std::ostream &out, const std::string &title,
       double theirs = number(*peer, "median_ms", nan);
       double temp =
           plannedNumber(row, "temp_mb") / plannedNumber(*peer, "temp_mb");
-      Means &mean =
-          means[{valueText(row.value("suite", Row("attention"))), impl}];
+      double work =
+          plannedNumber(row, "work_mb") / plannedNumber(*peer, "temp_mb");
+      Means &mean = means[{suite, impl}];
       mean.time.add(theirs / ours);
       mean.temp.add(temp);
       std::string bytes;
@@ -152,7 +196,7 @@ int printComparison(std::ostream &out, const std::string &title,
       }
       table.add({describe(row, hidden), impl, ratioText(ours),
                  peer->contains("error") ? "failed" : ratioText(theirs),
-                 ratioText(theirs / ours), ratioText(temp),
+                 ratioText(theirs / ours), ratioText(temp), ratioText(work),
                  bytes.empty() ? "-" : bytes});
     }
   }
@@ -171,6 +215,10 @@ int printComparison(std::ostream &out, const std::string &title,
           << mean.bytesCompared;
     out << "\n";
   }
+  for (const auto &[suite, mean] : leastTemp)
+    if (mean.count)
+      out << "  " << suite << ": work beside the least temp of each row "
+          << mean.text("x") << "\n";
   return pairs;
 }
 

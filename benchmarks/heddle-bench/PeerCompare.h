@@ -26,6 +26,10 @@ int printComparison(std::ostream &out, const std::string &title,
                     const std::vector<Row> &rows,
                     const std::vector<Row> &peers);
 
+/// What --plot draws: for each row that worked its suite, a label, and times
+/// and temporaries of ours and of every peer that did the same work.
+Row plotData(const std::vector<Row> &rows, const std::vector<Row> &peers);
+
 } // namespace heddle::bench
 
 #endif // HEDDLE_BENCH_PEERCOMPARE_H

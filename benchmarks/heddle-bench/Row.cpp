@@ -6,10 +6,10 @@ namespace heddle::bench {
 
 const std::vector<std::string> &descriptiveKeys() {
   static const std::vector<std::string> keys = {
-      "suite",    "model", "cell",    "attention", "dtype",  "size",
-      "head_dim", "seq",   "causal",  "mode",      "tokens", "resolution",
-      "width",    "batch", "heads",   "model_dim", "layers", "op",
-      "workers",  "scan",  "variant", "remat"};
+      "suite",      "model",    "cell",  "attention", "dtype",     "precision",
+      "size",       "head_dim", "seq",   "causal",    "mode",      "tokens",
+      "resolution", "width",    "batch", "heads",     "model_dim", "state",
+      "layers",     "op",       "workers", "scan",    "variant",   "remat"};
   return keys;
 }
 

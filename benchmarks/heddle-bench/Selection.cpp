@@ -158,6 +158,10 @@ Status chooseRows(const std::vector<std::unique_ptr<Suite>> &suites,
   std::vector<const Suite *> owner;
   for (const Suite *suite : chosen)
     for (Row &row : suite->rows()) {
+      if (!options.gpu && row.value("precision", "ieee") != "ieee")
+        continue;
+      if (!options.gpu)
+        row.erase("precision");
       rows.push_back(std::move(row));
       owner.push_back(suite);
     }

@@ -12,6 +12,9 @@ struct SelectionOptions {
   std::vector<std::string> suites;  // names; empty: every suite
   std::vector<std::string> filters; // "KEY=V1,V2"
   std::vector<std::string> sets;    // "KEY=VALUE"
+  /// Rows are compiled for GPUs, which know several precisions of f32; others
+  /// have no key `precision`.
+  bool gpu = false;
 };
 
 struct SelectedRow {

@@ -42,6 +42,11 @@ std::vector<std::unique_ptr<Suite>> makeSuites();
 
 std::unique_ptr<Suite> makeAttentionSuite();
 std::unique_ptr<Suite> makeTransformerSuite();
+std::unique_ptr<Suite> makeDiffusionSuite();
+std::unique_ptr<Suite> makeScanSuite();
+std::unique_ptr<Suite> makeStateSpaceSuite();
+std::unique_ptr<Suite> makeTrainLoopSuite();
+std::unique_ptr<Suite> makeUnetSuite();
 std::unique_ptr<Suite> makeMatmulSuite();
 std::unique_ptr<Suite> makePeakSuite();
 

@@ -32,18 +32,112 @@ static bool endsWith(const std::string &text, const std::string &suffix) {
          text.compare(text.size() - suffix.size(), suffix.size(), suffix) == 0;
 }
 
+static bool startsWith(const std::string &text, const std::string &prefix) {
+  return text.compare(0, prefix.size(), prefix) == 0;
+}
+
+namespace {
+/// How one argument's values come from a normal one.
+struct Rule {
+  enum Kind {
+    Normal,      // offset + factor * normal
+    Ones,        // 1
+    LogRow,      // log(1 + row)
+    TimeStep,    // softplus^-1 of 1e-3 .. 0.1
+    LogDecay,    // log(-log r), r in 0.5 .. 0.99
+    LogPhase,    // log of 0 .. 6.28
+    Column,      // -(1 + column)
+    Uniform,     // offset + factor * (0 .. 1)
+    SecondMoment // of Adam
+  } kind = Normal;
+  float offset = 0.0f, factor = 1.0f;
+};
+} // namespace
+
+static Rule ruleFor(const NamedTensorType &argument) {
+  const std::string &name = argument.name;
+  const std::vector<int64_t> &shape = argument.type.shape;
+  if (startsWith(name, "mu."))
+    return {Rule::Normal, 0.0f, 1e-6f};
+  if (startsWith(name, "nu."))
+    return {Rule::SecondMoment};
+  if (name == "count")
+    return {Rule::Normal, 10.0f, 0.0f};
+  if (name == "t")
+    return {Rule::Uniform};
+  if (name == "delta")
+    return {Rule::Normal, -3.0f, 0.5f};
+  if (name == "a")
+    return {Rule::Column};
+  if (name == "decay")
+    return {Rule::Uniform, 0.5f, 0.499f};
+  if (name == "decay_real" || name == "decay_imag")
+    return {Rule::Uniform, -0.7f, 1.4f};
+  if (endsWith(name, ".kernel")) {
+    float fanIn = static_cast<float>(shape.front());
+    float part = endsWith(name, ".alpha.kernel") ? 0.05f : 1.0f;
+    return {Rule::Normal, 0.0f, part / std::sqrt(fanIn)};
+  }
+  if (endsWith(name, ".alpha.bias"))
+    return {Rule::Normal, -0.05f, 0.02f};
+  if (endsWith(name, ".dt.bias"))
+    return {Rule::TimeStep};
+  if (endsWith(name, ".bias"))
+    return {Rule::Normal, 0.0f, 0.02f};
+  if (endsWith(name, ".scale"))
+    return {Rule::Normal, 1.0f, 0.02f};
+  if (endsWith(name, ".a_log"))
+    return {Rule::LogRow};
+  if (endsWith(name, ".skip"))
+    return {Rule::Ones};
+  if (endsWith(name, ".nu"))
+    return {Rule::LogDecay};
+  if (endsWith(name, ".theta"))
+    return {Rule::LogPhase};
+  if (endsWith(name, ".gamma"))
+    return {Rule::Normal, -0.8f, 0.02f};
+  return {};
+}
+
+/// The value of element `i` from a normal one; `rowSize` elements are a row.
+static float valueOf(const Rule &rule, float normal, int64_t i,
+                     int64_t rowSize) {
+  // The distribution function makes a normal value uniform in (0, 1).
+  auto uniform = [&] { return 0.5f * std::erfc(-normal * 0.70710678f); };
+  switch (rule.kind) {
+  case Rule::Normal:
+    return rule.offset + rule.factor * normal;
+  case Rule::Ones:
+    return 1.0f;
+  case Rule::LogRow:
+    return std::log(1.0f + static_cast<float>(i / rowSize));
+  case Rule::TimeStep: {
+    float step = std::exp(std::log(1e-3f) + uniform() * std::log(100.0f));
+    return step + std::log(-std::expm1(-step));
+  }
+  case Rule::LogDecay:
+    return std::log(-std::log(0.5f + 0.49f * uniform()));
+  case Rule::LogPhase:
+    return std::log(std::max(6.28f * uniform(), 1e-3f));
+  case Rule::Column:
+    return -1.0f - static_cast<float>(i % rowSize);
+  case Rule::Uniform:
+    return rule.offset + rule.factor * uniform();
+  case Rule::SecondMoment: {
+    float root = 0.01f * (0.5f + std::fabs(normal));
+    return root * root;
+  }
+  }
+  return normal;
+}
+
 HostTensor makeValues(const NamedTensorType &argument, uint64_t seed,
                       uint64_t position, int threads) {
   HostTensor tensor(argument.type);
-  float offset = 0.0f, factor = 1.0f;
-  if (endsWith(argument.name, ".kernel"))
-    factor = 1.0f / std::sqrt(static_cast<float>(argument.type.shape.front()));
-  else if (endsWith(argument.name, ".bias"))
-    factor = 0.02f;
-  else if (endsWith(argument.name, ".scale")) {
-    offset = 1.0f;
-    factor = 0.02f;
-  }
+  Rule rule = ruleFor(argument);
+  int64_t rowSize = 1;
+  for (size_t d = 1; d < tensor.type.shape.size(); ++d)
+    rowSize *= tensor.type.shape[d];
 
   uint64_t key = mix(seed * 0x100000001b3ull + position);
   int64_t total = tensor.type.numElements();
@@ -53,7 +147,7 @@ HostTensor makeValues(const NamedTensorType &argument, uint64_t seed,
       normalPair(key, static_cast<uint64_t>(i), pair);
       for (int64_t j = i; j < std::min(i + 2, end); ++j)
         storeElement(tensor.bytes.data(), tensor.type.dtype, j,
-                     offset + factor * pair[j - i]);
+                     valueOf(rule, pair[j - i], j, rowSize));
     }
   };
   int64_t chunk = (total / std::max(threads, 1) + 2) & ~int64_t(1);

@@ -3,6 +3,7 @@
 #include "CommandLine.h"
 #include "GpuRows.h"
 #include "PeerCompare.h"
+#include "Plot.h"
 #include "ResultFile.h"
 #include "Table.h"
 
@@ -158,6 +159,15 @@ int main(int argc, char **argv) {
   for (auto &[path, document] : peers)
     printComparison(out, "beside " + path, results,
                     document.get<std::vector<Row>>());
+  if (!options.plot.empty()) {
+    std::vector<Row> all;
+    for (auto &[path, document] : peers)
+      for (const Row &row : document)
+        all.push_back(row);
+    if (Status s = drawPlots(plotData(results, all), options.plot); !s)
+      return fail(s.message);
+    out << "\npictures in " << options.plot << "\n";
+  }
   out << "\n" << nextStep(options, bad) << "\n";
   return bad ? 1 : 0;
 }

@@ -34,19 +34,35 @@ Status buildAttention(MLIRContext &context, const AttentionConfig &config,
   int64_t shape[] = {config.batch, config.seq, config.heads, config.headDim};
   for (StringRef name : {"query", "key", "value"})
     graph.argument(name, shape, element);
-  graph.begin("attention");
+  if (config.backward)
+    graph.argument("cotangent", shape, graph.f32());
+  model.function = config.backward ? "attention_grad" : "attention";
+  graph.begin(model.function);
   MaskAttr mask;
   if (config.causal)
     mask = MaskAttr::get(&context, MaskKind::Causal, ArrayRef<int64_t>{},
                          ArrayRef<MaskAttr>{}, IntegerSet());
-  Value none;
-  auto op = AttentionOp::create(
-      graph.ops(), graph.loc(), graph.get("query").getType(), Type(),
-      graph.get("query"), graph.get("key"), graph.get("value"), none, none,
-      none, none, none, none, AttentionLayout::BSHD, FloatAttr(), mask,
-      Precision::IEEE);
-  model.module = graph.finish(op.getOut());
-  model.function = "attention";
+  Value query = graph.get("query"), key = graph.get("key"),
+        value = graph.get("value"), none;
+  auto op = AttentionOp::create(graph.ops(), graph.loc(), query, key, value,
+                                mask, /*withLse=*/config.backward);
+  if (config.tf32)
+    op.setPrecision(Precision::TF32);
+  if (!config.backward) {
+    graph.end(op.getOut());
+  } else {
+    // The cotangent of a value has its type.
+    Value cotangent = graph.cast(graph.get("cotangent"), element);
+    auto grad = AttentionGradOp::create(
+        graph.ops(), graph.loc(), query.getType(), key.getType(),
+        value.getType(), /*d_bias=*/Type(), /*d_sinks=*/Type(),
+        /*row_dots=*/Type(), query, key, value, op.getLse(), cotangent,
+        op.getOut(), none, none, none, none, none, none, none, none,
+        AttentionLayout::BSHD, FloatAttr(), mask, Precision::IEEE);
+    graph.end(grad->getResults());
+    model.results = {"d_query", "d_key", "d_value"};
+  }
+  model.module = graph.finish();
   model.params = 0;
   return model.module ? Status() : verifierRefused();
 }
@@ -59,7 +75,8 @@ Status buildMatmul(MLIRContext &context, const MatmulConfig &config,
   graph.argument("b", {config.k, config.n}, element);
   graph.begin("matmul");
   Value product = graph.matmul(graph.get("a"), graph.get("b"));
-  model.module = graph.finish(graph.cast(product, element));
+  graph.end(graph.cast(product, element));
+  model.module = graph.finish();
   model.function = "matmul";
   model.params = 0;
   return model.module ? Status() : verifierRefused();

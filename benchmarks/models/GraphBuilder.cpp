@@ -8,6 +8,7 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Utils/ReshapeOpsUtils.h"
 #include "mlir/IR/Verifier.h"
 
 using namespace mlir;
@@ -26,18 +27,23 @@ GraphBuilder::GraphBuilder(MLIRContext &context) : builder(&context) {
 
 void GraphBuilder::argument(StringRef name, ArrayRef<int64_t> shape,
                             Type element) {
-  index[name] = names.size();
   names.push_back(name.str());
   types.push_back(RankedTensorType::get(shape, element));
 }
 
-void GraphBuilder::begin(StringRef name) {
-  module = ModuleOp::create(builder.getUnknownLoc());
+void GraphBuilder::begin(StringRef name, bool isPublic) {
+  if (!module)
+    module = ModuleOp::create(builder.getUnknownLoc());
   builder.setInsertionPointToEnd(module->getBody());
   function = func::FuncOp::create(builder, loc(), name,
                                   builder.getFunctionType(types, {}));
-  for (auto [i, argName] : llvm::enumerate(names))
+  if (!isPublic)
+    function.setPrivate();
+  index.clear();
+  for (auto [i, argName] : llvm::enumerate(names)) {
     function.setArgAttr(i, "heddle.arg_name", builder.getStringAttr(argName));
+    index[argName] = i;
+  }
   builder.setInsertionPointToStart(function.addEntryBlock());
 }
 
@@ -45,9 +51,16 @@ Value GraphBuilder::get(StringRef name) const {
   return function->getRegion(0).getArgument(index.lookup(name));
 }
 
-OwningOpRef<ModuleOp> GraphBuilder::finish(ValueRange results) {
+ValueRange GraphBuilder::arguments() { return function.getArguments(); }
+
+void GraphBuilder::end(ValueRange results) {
   func::ReturnOp::create(builder, loc(), results);
   function.setFunctionType(builder.getFunctionType(types, TypeRange(results)));
+  names.clear();
+  types.clear();
+}
+
+OwningOpRef<ModuleOp> GraphBuilder::finish() {
   if (failed(verify(*module)))
     return {};
   return std::move(module);
@@ -68,91 +81,131 @@ Value GraphBuilder::zeros(ArrayRef<int64_t> shape) {
   return linalg::FillOp::create(builder, loc(), zero, init).getResult(0);
 }
 
-Value GraphBuilder::generic(ArrayRef<Value> inputs, ArrayRef<AffineMap> maps,
-                            Value init, AffineMap outMap,
-                            ArrayRef<bool> reductionDims, Body body) {
-  SmallVector<AffineMap> all(maps);
-  all.push_back(outMap);
-  SmallVector<utils::IteratorType> iterators;
-  for (bool reduction : reductionDims)
-    iterators.push_back(reduction ? utils::IteratorType::reduction
-                                  : utils::IteratorType::parallel);
+/// The extents of the axes `out`, which the operands have.
+static SmallVector<int64_t> shapeOf(ArrayRef<Operand> operands, StringRef out) {
+  SmallVector<int64_t> shape(out.size(), 1);
+  for (const Operand &operand : operands)
+    for (auto [axis, size] :
+         llvm::zip(operand.axes, tensorType(operand.value).getShape()))
+      if (size_t at = out.find(axis); at != StringRef::npos)
+        shape[at] = size;
+  return shape;
+}
+
+Value GraphBuilder::generic(ArrayRef<Operand> operands, Value init,
+                            StringRef out, Body body) {
+  std::string loops = out.str();
+  for (const Operand &operand : operands)
+    for (char axis : operand.axes)
+      if (loops.find(axis) == std::string::npos)
+        loops += axis;
+  auto mapOf = [&](StringRef axes) {
+    SmallVector<AffineExpr> exprs;
+    for (char axis : axes)
+      exprs.push_back(builder.getAffineDimExpr(loops.find(axis)));
+    return AffineMap::get(loops.size(), 0, exprs, builder.getContext());
+  };
+  SmallVector<Value> inputs;
+  SmallVector<AffineMap> maps;
+  for (const Operand &operand : operands) {
+    inputs.push_back(operand.value);
+    maps.push_back(mapOf(operand.axes));
+  }
+  maps.push_back(mapOf(out));
+  SmallVector<utils::IteratorType> iterators(loops.size(),
+                                             utils::IteratorType::reduction);
+  std::fill_n(iterators.begin(), out.size(), utils::IteratorType::parallel);
   auto op = linalg::GenericOp::create(
-      builder, loc(), init.getType(), inputs, init, all, iterators,
+      builder, loc(), init.getType(), inputs, init, maps, iterators,
       [&](OpBuilder &b, Location l, ValueRange args) {
-        // An elementwise body does not see the (undefined) init value.
-        bool reduces = llvm::is_contained(reductionDims, true);
-        Value result = body(b, l, reduces ? args : args.drop_back());
+        // The body does not see the initial value.
+        Value result = body(b, l, args.drop_back());
+        if (loops.size() > out.size())
+          result = arith::AddFOp::create(b, l, args.back(), result);
         linalg::YieldOp::create(b, l, result);
       });
   return op.getResult(0);
 }
 
-Value GraphBuilder::map(ArrayRef<Operand> operands, Type element, Body body) {
-  AffineExpr row, col;
-  bindDims(builder.getContext(), row, col);
-  SmallVector<Value> inputs;
-  SmallVector<AffineMap> maps;
-  int64_t rows = 0, cols = 0;
-  for (const Operand &operand : operands) {
-    inputs.push_back(operand.value);
-    ArrayRef<int64_t> shape = tensorType(operand.value).getShape();
-    switch (operand.axes) {
-    case Axes::Both:
-      rows = shape[0];
-      cols = shape[1];
-      maps.push_back(builder.getMultiDimIdentityMap(2));
-      break;
-    case Axes::Rows:
-      maps.push_back(AffineMap::get(2, 0, row));
-      break;
-    case Axes::Cols:
-      maps.push_back(AffineMap::get(2, 0, col));
-      break;
-    }
-  }
-  return generic(inputs, maps, empty({rows, cols}, element),
-                 builder.getMultiDimIdentityMap(2), {false, false}, body);
+Value GraphBuilder::map(ArrayRef<Operand> operands, StringRef out, Type element,
+                        Body body) {
+  return generic(operands, empty(shapeOf(operands, out), element), out, body);
 }
 
-Value GraphBuilder::mapRows(ArrayRef<Value> operands, Type element, Body body) {
-  SmallVector<AffineMap> maps(operands.size(),
-                              builder.getMultiDimIdentityMap(1));
-  return generic(operands, maps,
-                 empty(tensorType(operands[0]).getShape(), element),
-                 builder.getMultiDimIdentityMap(1), {false}, body);
+Value GraphBuilder::mapAll(ArrayRef<Value> operands, Type element, Body body) {
+  constexpr StringRef letters = "abcdefgh";
+  StringRef axes = letters.take_front(tensorType(operands[0]).getRank());
+  SmallVector<Operand> named;
+  for (Value operand : operands)
+    named.push_back({operand, axes});
+  return map(named, axes, element, body);
 }
 
-Value GraphBuilder::reduceCols(Value input, Body body) {
-  int64_t rows = tensorType(input).getDimSize(0);
-  AffineMap rowMap = AffineMap::get(2, 0, builder.getAffineDimExpr(0));
-  return generic(input, builder.getMultiDimIdentityMap(2), zeros({rows}),
-                 rowMap, {false, true}, body);
+Value GraphBuilder::sum(ArrayRef<Operand> operands, StringRef out, Body term) {
+  return generic(operands, zeros(shapeOf(operands, out)), out, term);
+}
+
+Value GraphBuilder::sum(Operand operand, StringRef out) {
+  return sum(ArrayRef(operand), out,
+             [](OpBuilder &, Location, ValueRange v) { return v[0]; });
+}
+
+Value GraphBuilder::product(Operand left, Operand right, StringRef out) {
+  return sum({left, right}, out,
+             [&](OpBuilder &b, Location l, ValueRange v) -> Value {
+               return arith::MulFOp::create(b, l, convert(b, l, v[0], f32()),
+                                            convert(b, l, v[1], f32()));
+             });
 }
 
 Value GraphBuilder::cast(Value input, Type element) {
-  RankedTensorType type = tensorType(input);
-  if (type.getElementType() == element)
+  if (tensorType(input).getElementType() == element)
     return input;
-  AffineMap identity = builder.getMultiDimIdentityMap(type.getRank());
-  SmallVector<bool> parallel(type.getRank(), false);
-  return generic(input, identity, empty(type.getShape(), element), identity,
-                 parallel, [&](OpBuilder &b, Location l, ValueRange args) {
-                   return convert(b, l, args[0], element);
-                 });
+  return mapAll({input}, element, [&](OpBuilder &b, Location l, ValueRange v) {
+    return convert(b, l, v[0], element);
+  });
 }
 
 Value GraphBuilder::matmul(Value lhs, Value rhs) {
-  Value init =
-      zeros({tensorType(lhs).getDimSize(0), tensorType(rhs).getDimSize(1)});
-  return linalg::MatmulOp::create(builder, loc(), TypeRange{init.getType()},
-                                  ValueRange{lhs, rhs}, ValueRange{init})
-      .getResult(0);
+  int64_t leading = tensorType(lhs).getRank() - 1;
+  if (leading == 1) {
+    Value init =
+        zeros({tensorType(lhs).getDimSize(0), tensorType(rhs).getDimSize(1)});
+    return linalg::MatmulOp::create(builder, loc(), TypeRange{init.getType()},
+                                    ValueRange{lhs, rhs}, ValueRange{init})
+        .getResult(0);
+  }
+  std::string rows = StringRef("abcdef").take_front(leading).str();
+  return product({lhs, rows + "k"}, {rhs, "kn"}, rows + "n");
 }
 
 //===----------------------------------------------------------------------===//
 // Shapes
 //===----------------------------------------------------------------------===//
+
+Value GraphBuilder::reshape(Value input, ArrayRef<int64_t> shape) {
+  RankedTensorType from = tensorType(input);
+  auto to = RankedTensorType::get(shape, from.getElementType());
+  if (from == to)
+    return input;
+  auto groups = getReassociationIndicesForReshape(from, to);
+  if (to.getRank() > from.getRank())
+    return tensor::ExpandShapeOp::create(builder, loc(), to, input, *groups);
+  return tensor::CollapseShapeOp::create(builder, loc(), to, input, *groups);
+}
+
+Value GraphBuilder::slice(Value input, int64_t axis, int64_t offset,
+                          int64_t size) {
+  ArrayRef<int64_t> shape = tensorType(input).getShape();
+  SmallVector<OpFoldResult> offsets(shape.size(), builder.getIndexAttr(0)),
+      sizes, strides(shape.size(), builder.getIndexAttr(1));
+  for (int64_t d : shape)
+    sizes.push_back(builder.getIndexAttr(d));
+  offsets[axis] = builder.getIndexAttr(offset);
+  sizes[axis] = builder.getIndexAttr(size);
+  return tensor::ExtractSliceOp::create(builder, loc(), input, offsets, sizes,
+                                        strides);
+}
 
 Value GraphBuilder::collapseToRows(Value input) {
   int64_t rank = tensorType(input).getRank();

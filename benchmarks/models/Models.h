@@ -1,8 +1,12 @@
 //===- Models.h - the model graphs of the benchmarks ------------*- C++ -*-===//
 //
-// Each builder emits one module with one function, in contract M: static
-// shapes, f32 parameters cast where they are used, all row-wise work on
-// (rows, cols) tensors. docs/benchmarks.md says what the models are.
+// Each builder emits one module in contract M: static shapes, f32 parameters
+// cast where they are used. docs/benchmarks.md says what the models are.
+//
+// A forward function takes the parameters in order, then the inputs. A training
+// step takes the parameters, "mu.<name>" and "nu.<name>" of each, the step
+// number `count` (i32), then the inputs, and returns the new parameters, mu and
+// nu, the new count and the loss.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,15 +24,33 @@ namespace heddle::bench {
 /// A built graph.
 struct Model {
   mlir::OwningOpRef<mlir::ModuleOp> module;
-  std::string function; // name of its one function
+  std::string function; // name of its one public function
   int64_t params = 0;   // elements of all parameters, used or not
+  int64_t leaves = 0;   // parameters
+  std::vector<std::string>
+      results; // names of its results, where there are several
 };
 
-/// heddle.attention on q, k, v of shape (batch, seq, heads, head_dim).
+/// Which function of a model is built.
+struct ModelOp {
+  /// A training step instead of the forward pass: loss mean(model(x)^2), its
+  /// gradients, Adam (learning rate 1e-3, 0.9, 0.999, eps 1e-8,
+  /// bias-corrected).
+  bool train = false;
+  /// Parameters and optimizer state are updated in place.
+  bool donate = false;
+  /// Gradients are scaled down to this global norm; 0: they are not.
+  double clipNorm = 0;
+};
+
+/// heddle.attention on q, k, v of shape (batch, seq, heads, head_dim), or the
+/// gradients of sum(out g) for these, with the f32 cotangent g behind them.
 struct AttentionConfig {
   int64_t batch = 4, heads = 8, seq = 1024, headDim = 64;
   bool causal = false;
+  bool backward = false;
   DType dtype = DType::F32;
+  bool tf32 = false; // f32 operands may be rounded to TF32
 };
 
 /// x (batch, tokens, model_dim) -> the same shape through `layers` pre-norm
@@ -41,6 +63,49 @@ struct TransformerConfig {
   int64_t batch = 8, tokens = 1024, modelDim = 256, layers = 4, heads = 8;
   bool attention = true; // false: attention returns v
   DType dtype = DType::F32;
+  ModelOp op;
+};
+
+/// x (batch, tokens, 8), t (batch) -> (batch, tokens, 8): transformer blocks
+/// whose norms are followed by x (1 + s) + b with s and b from the time t.
+struct DiffusionConfig {
+  int64_t batch = 8, tokens = 1024, modelDim = 256, layers = 4, heads = 8;
+  bool attention = true; // false: attention returns v
+  DType dtype = DType::F32;
+  ModelOp op;
+};
+
+/// The recurrence of a state-space block.
+enum class ScanCell { Mamba, Ssd, Lru };
+
+/// x (batch, tokens, 16) -> the same shape through blocks of a scan, a gated
+/// mixer and a perceptron; odd layers run back in time.
+struct StateSpaceConfig {
+  ScanCell cell = ScanCell::Mamba;
+  int64_t batch = 8, tokens = 1024, modelDim = 128, layers = 4;
+  int64_t state = 128; // of mamba, per channel
+  DType dtype = DType::F32;
+  ModelOp op;
+};
+
+/// One scan of u, delta (batch, seq, channels), a (channels, state), b, c
+/// (batch, seq, state), d (channels) - the linear ones of decay and b (batch,
+/// seq, channels), as pairs of real tensors where complex - or the gradients of
+/// sum(y g) for all of these, with the f32 cotangent g behind them.
+enum class ScanKind { Selective, Linear, LinearComplex };
+struct ScanConfig {
+  ScanKind kind = ScanKind::Selective;
+  int64_t batch = 4, seq = 1024, channels = 1024;
+  int64_t state = 16; // of the selective scan, per channel
+  bool backward = false;
+  DType dtype = DType::F32;
+};
+
+/// x (batch, 16) -> the same shape through two hidden layers.
+struct MlpConfig {
+  int64_t batch = 256, width = 64;
+  DType dtype = DType::F32;
+  ModelOp op;
 };
 
 /// a (m, k) x b (k, n) -> (m, n), accumulated in f32, stored in `dtype`.
@@ -54,8 +119,19 @@ Status buildAttention(mlir::MLIRContext &context, const AttentionConfig &config,
                       Model &model);
 Status buildTransformer(mlir::MLIRContext &context,
                         const TransformerConfig &config, Model &model);
+Status buildDiffusion(mlir::MLIRContext &context, const DiffusionConfig &config,
+                      Model &model);
+Status buildStateSpace(mlir::MLIRContext &context,
+                       const StateSpaceConfig &config, Model &model);
+Status buildScan(mlir::MLIRContext &context, const ScanConfig &config,
+                 Model &model);
+Status buildMlp(mlir::MLIRContext &context, const MlpConfig &config,
+                Model &model);
 Status buildMatmul(mlir::MLIRContext &context, const MatmulConfig &config,
                    Model &model);
+
+/// An error where attention heads cannot share the channels.
+Status headsDivide(int64_t modelDim, int64_t heads);
 
 /// The MLIR type of a float dtype.
 mlir::Type floatType(mlir::MLIRContext &context, DType dtype);

@@ -14,13 +14,14 @@ import time
 
 import numpy as np
 
+import models
 import reference
 
 MIB = float(1 << 20)
 
 DESCRIPTIVE = (
-    "suite impl attention dtype head_dim seq causal mode tokens batch heads "
-    "model_dim layers op").split()
+    "suite model impl cell attention dtype head_dim seq causal mode tokens "
+    "width batch heads model_dim state layers op").split()
 
 
 class Backend:
@@ -38,6 +39,10 @@ class Backend:
         trace_s, compile_s and the memory figures. `inputs` are float64 arrays
         by name that are exact in their dtype."""
         raise NotImplementedError
+
+    def time(self, call, warmup, repeats):
+        """inner, median_ms, q1_ms and q3_ms of calls."""
+        return time_calls(call, warmup, repeats)
 
 
 def limit_cores(threads):
@@ -63,20 +68,32 @@ def make_inputs(row, seed):
     rng = np.random.default_rng(seed)
     if row["suite"] == "attention":
         shape = (row["batch"], row["seq"], row["heads"], row["head_dim"])
-        return {name: normal(rng, shape, row["dtype"])
-                for name in ("query", "key", "value")}
-    inputs = {}
-    for name, shape in reference.transformer_parameters(row):
-        if name.endswith(".kernel"):
-            inputs[name] = normal(rng, shape, "float32", 0,
-                                  1 / math.sqrt(shape[0]))
-        elif name.endswith(".scale"):
-            inputs[name] = normal(rng, shape, "float32", 1, 0.02)
-        else:
-            inputs[name] = normal(rng, shape, "float32", 0, 0.02)
-    shape = (row["batch"], row["tokens"], row["model_dim"])
-    inputs["x"] = normal(rng, shape, row["dtype"])
+        inputs = {name: normal(rng, shape, row["dtype"])
+                  for name in ("query", "key", "value")}
+        if row["mode"] == "fwd_bwd":
+            inputs["cotangent"] = normal(rng, shape, "float32")
+        return inputs
+    if row["suite"] == "scan":
+        operands = models.scan_operands(row)
+        full = (row["batch"], row["seq"], row["model_dim"])
+        inputs = {name: models.values(
+            rng, name, shape, "float32" if len(shape) < 3 else row["dtype"])
+            for name, shape in operands}
+        if row["mode"] == "fwd_bwd":
+            for name in ("g", "g_imag")[:1 + row["op"].endswith("complex")]:
+                inputs[name] = models.values(rng, name, full)
+        return inputs
+    inputs = {name: models.values(rng, name, shape)
+              for name, shape in models.parameters(row)}
+    for name, shape in models.inputs(row):
+        inputs[name] = models.values(rng, name, shape,
+                                     row.get("dtype", "float32"))
     return inputs
+
+
+def is_step(row):
+    """Whether the row is a training step."""
+    return row.get("op") in ("train_step", "bare_jit")
 
 
 def time_calls(call, warmup, repeats):
@@ -93,13 +110,33 @@ def time_calls(call, warmup, repeats):
         for _ in range(inner):
             call()
         samples.append((time.perf_counter() - start) / inner)
-    q1, median, q3 = np.quantile(samples, [0.25, 0.5, 0.75]) * 1e3
-    return {"inner": inner, "median_ms": median, "q1_ms": q1, "q3_ms": q3}
+    return quartiles(inner, [1e3 * sample for sample in samples])
+
+
+def quartiles(inner, milliseconds):
+    q1, median, q3 = np.quantile(milliseconds, [0.25, 0.5, 0.75])
+    return {"inner": inner, "median_ms": float(median), "q1_ms": float(q1),
+            "q3_ms": float(q3)}
+
+
+def time_enqueued(sample, warmup, repeats):
+    """The same on a device that runs behind the host: `sample(n)` takes the
+    milliseconds of n calls, one after the other."""
+    estimate = min(sample(1) for _ in range(max(warmup, 1)))
+    inner = int(min(max(50 / max(estimate, 1e-4), 1), 200))
+    return quartiles(inner, [sample(inner) / inner for _ in range(repeats)])
 
 
 def supported(row):
-    return (row.get("suite") == "attention" and row.get("mode") == "fwd" or
-            row.get("suite") == "transformer" and row.get("op") == "forward")
+    if row.get("variant", "plain") != "plain":
+        return False
+    if row.get("suite") == "attention":
+        return row.get("mode") in ("fwd", "fwd_bwd")
+    if row.get("suite") == "train_loop":
+        return row.get("op") == "bare_jit"
+    return (row.get("suite") == "scan" or
+            row.get("suite") in ("transformer", "diffusion", "ssm") and
+            row.get("op") in ("forward", "train_step"))
 
 
 def measure(backend, row, options):
@@ -110,22 +147,28 @@ def measure(backend, row, options):
         row["attention"] = backend.impl
     try:
         if not supported(row):
-            raise ValueError("expected an attention fwd or transformer forward "
-                             "row; choose others with --filter")
+            raise ValueError("expected a forward row, a training step or a "
+                             "scan; choose others with --filter")
         inputs = make_inputs(row, options.seed)
-        row["params"] = sum(int(value.size) for name, value in inputs.items()
-                            if name.startswith("layers."))
+        if row["suite"] not in ("attention", "scan"):
+            row["params"] = sum(math.prod(shape) for _, shape
+                                in models.parameters(row))
         call, read, extra = backend.prepare(row, inputs)
         row.update(extra)
         start = time.perf_counter()
         call()
         row["first_call_s"] = time.perf_counter() - start
-        row.update(time_calls(call, options.warmup, options.repeats))
+        row.update(backend.time(call, options.warmup, options.repeats))
         if row["suite"] == "attention":
             flops = (4.0 * row["batch"] * row["heads"] * row["seq"]**2 *
-                     row["head_dim"] * (0.5 if row["causal"] else 1.0))
+                     row["head_dim"] * (0.5 if row["causal"] else 1.0) *
+                     (3.5 if row["mode"] == "fwd_bwd" else 1.0))
             row["tflops"] = flops / row["median_ms"] * 1e-9
-        row.update(reference.compare(row, inputs, read()))
+        length = row.get("seq", row.get("tokens", 0))
+        if options.check_length and length > options.check_length:
+            row["check"] = "none"
+        else:
+            row.update(reference.compare(row, inputs, read()))
     except Exception as error:  # a row that fails must not end the run
         row["error"] = "%s: %s" % (type(error).__name__, error)
     return row
@@ -167,8 +210,9 @@ def device_entry(threads):
     return {"backend": "cpu", "device_kind": model, "threads": threads}
 
 
-def main(make_backend, description):
-    """`make_backend(threads)` imports the framework."""
+def main(make_backend, description, backends=None):
+    """`make_backend(threads)` imports the framework; with `backends` it takes
+    one of these names as well, that of --backend."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--rows", help="result file whose rows to run, as "
                         "heddle-bench --list -o FILE writes it")
@@ -179,11 +223,16 @@ def main(make_backend, description):
     parser.add_argument("--repeats", type=int, default=7)
     parser.add_argument("--warmup", type=int, default=1)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--check-length", type=int, default=0, help="longest "
+                        "seq or tokens that is compared; 0: all are")
+    if backends:
+        parser.add_argument("--backend", choices=backends, default=backends[0])
     options = parser.parse_args()
     if bool(options.rows) == options.serve:
         parser.error("expected one of --rows and --serve")
     threads = limit_cores(options.threads)
-    backend = make_backend(threads)
+    backend = (make_backend(threads, options.backend) if backends
+               else make_backend(threads))
     device = {**device_entry(threads), **backend.version()}
     if options.serve:
         print(json.dumps({"device": device}), flush=True)

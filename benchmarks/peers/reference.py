@@ -54,6 +54,22 @@ def attention(query, key, value, causal=False):
     return weights @ value / weights.sum(axis=-1, keepdims=True)
 
 
+def attention_gradients(query, key, value, cotangent, causal=False):
+    """Of sum(attention * cotangent) for query, key and value; (S, D) each."""
+    scale = 1 / np.sqrt(query.shape[-1])
+    scores = query @ key.T * scale
+    if causal:
+        rows, cols = np.indices(scores.shape, sparse=True)
+        scores = np.where(rows >= cols, scores, -np.inf)
+    scores -= scores.max(axis=-1, keepdims=True)
+    weights = np.exp(scores)
+    weights /= weights.sum(axis=-1, keepdims=True)
+    out = weights @ value
+    dots = (cotangent * out).sum(axis=-1, keepdims=True)
+    of_scores = weights * (cotangent @ value.T - dots) * scale
+    return of_scores @ key, of_scores.T @ query, weights.T @ cotangent
+
+
 def layer_norm(x, scale, bias):
     centred = x - x.mean(axis=-1, keepdims=True)
     variance = (centred**2).mean(axis=-1, keepdims=True)
@@ -93,18 +109,29 @@ def transformer(row, inputs, x):
 
 def compare(row, inputs, result):
     """finite, rel_err, max_abs_err and what was compared."""
+    if (row["suite"] not in ("attention", "transformer") or
+            row.get("op") == "train_step"):
+        return {"finite": bool(np.isfinite(result).all()),
+                "check": "finite values"}
     if row["suite"] == "attention":
         pairs = []
         for b, h in sorted({(0, 0), (row["batch"] - 1, row["heads"] - 1)}):
-            expected = attention(*(inputs[name][b, :, h]
-                                   for name in ("query", "key", "value")),
-                                 causal=row["causal"])
-            pairs.append((result[b, :, h], expected))
+            arguments = [value[b, :, h] for value in inputs.values()]
+            if row["mode"] == "fwd":
+                pairs.append((result[b, :, h],
+                              attention(*arguments, causal=row["causal"])))
+                continue
+            # rel_err is the largest of the three gradients.
+            for got, want in zip(result, attention_gradients(
+                    *arguments, causal=row["causal"])):
+                size = np.abs(want).max()
+                pairs.append((got[b, :, h] / size, want / size))
         what = "first and last (batch, head)"
     else:
         pairs = [(result[0], transformer(row, inputs, inputs["x"][0]))]
         what = "batch 0"
     error = max(float(np.abs(got - want).max()) for got, want in pairs)
     size = max(float(np.abs(want).max()) for _, want in pairs)
-    return {"finite": bool(np.isfinite(result).all()), "rel_err": error / size,
+    finite = all(np.isfinite(part).all() for part in result)
+    return {"finite": bool(finite), "rel_err": error / size,
             "max_abs_err": error, "check": what}

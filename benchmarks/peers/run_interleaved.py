@@ -181,8 +181,8 @@ def main():
     listed = run_bench(options, ["--list"] + selection(options))
     rows = [row for row in listed["results"] if common.supported(row)]
     if not rows:
-        sys.exit("expected attention fwd or transformer forward rows, the "
-                 "filters leave none")
+        sys.exit("expected forward rows, training steps or scans, the filters "
+                 "leave none")
     peers = [Peer(name, options) for name in options.peers]
     device = dict(listed["device"])
     for peer in peers:

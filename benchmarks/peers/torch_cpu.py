@@ -1,6 +1,10 @@
 """The benchmark rows with PyTorch on the CPU (eager, default SDPA backend)."""
 
+import numpy as np
+
 import common
+import models as model_layouts
+import torch_models
 
 
 class TorchBackend(common.Backend):
@@ -21,59 +25,69 @@ class TorchBackend(common.Backend):
             is_causal=causal)
         return out.transpose(1, 2)
 
-    def transformer(self, row, params, dtype, x):
-        functional = self.torch.nn.functional
-        heads = row.get("heads", 8)
-        for layer in range(row.get("layers", 4)):
-
-            def get(name):
-                return params["layers.%d.%s" % (layer, name)]
-
-            def linear(name, values):
-                return functional.linear(values,
-                                         get(name + ".kernel").t().to(dtype),
-                                         get(name + ".bias").to(dtype))
-
-            def layer_norm(name, values):
-                normed = functional.layer_norm(
-                    values.float(), values.shape[-1:], get(name + ".scale"),
-                    get(name + ".bias"), eps=1e-6)
-                return normed.to(dtype)
-
-            u = layer_norm("ln1", x)
-            mixed = linear("attn.value", u)
-            if row["attention"] != "no_attention":
-                split = u.shape[:2] + (heads, u.shape[2] // heads)
-                mixed = self.attention(
-                    linear("attn.query", u).reshape(split),
-                    linear("attn.key", u).reshape(split),
-                    mixed.reshape(split), False).reshape(u.shape)
-            x = x + linear("attn.out", mixed)
-            hidden = functional.gelu(linear("mlp.up", layer_norm("ln2", x)),
-                                     approximate="tanh")
-            x = x + linear("mlp.down", hidden)
-        return x
-
     def prepare(self, row, inputs):
         torch = self.torch
-        dtype = getattr(torch, row["dtype"])
-        tensors = {name: torch.from_numpy(value).to(
-            torch.float32 if name.startswith("layers.") else dtype)
-            for name, value in inputs.items()}
-        last = []
-
-        @torch.inference_mode()
-        def call():
-            if row["suite"] == "attention":
-                out = self.attention(tensors["query"], tensors["key"],
-                                     tensors["value"], row["causal"])
-            else:
-                out = self.transformer(row, tensors, dtype, tensors["x"])
-            last[:] = [out]
-
+        dtype = getattr(torch, row.get("dtype", "float32"))
         # Eager: nothing is traced or compiled before the first call.
         extra = {"trace_s": 0.0, "compile_s": 0.0}
-        return call, lambda: last[0].double().numpy(), extra
+        last = []
+
+        def read():
+            if len(last) == 1:
+                return last[0].double().numpy()
+            if row["suite"] == "attention":
+                return [value.double().numpy() for value in last]
+            # Many results: the sum of each says whether it is finite.
+            return np.asarray([float(value.double().sum()) for value in last])
+
+        if row["suite"] == "attention":
+            tensors = [torch.from_numpy(inputs[name]).to(dtype)
+                       for name in ("query", "key", "value")]
+
+            if row["mode"] == "fwd_bwd":
+                cotangent = torch.from_numpy(inputs["cotangent"]).float()
+                for tensor in tensors:
+                    tensor.requires_grad_()
+
+                def call():
+                    out = self.attention(*tensors, row["causal"])
+                    last[:] = torch.autograd.grad(out, tensors,
+                                                  cotangent.to(dtype))
+
+                return call, read, extra
+
+            @torch.inference_mode()
+            def call():
+                last[:] = [self.attention(*tensors, row["causal"])]
+
+            return call, read, extra
+        models = torch_models.Models(torch)
+        if row["suite"] == "scan":
+            tensors = [torch.from_numpy(value).to(
+                torch.float32 if value.ndim < 3 or name.startswith("g")
+                else dtype) for name, value in inputs.items()]
+            function = models.scan(row)
+
+            def call():
+                last[:] = function(*tensors)
+
+            return call, read, extra
+        names = [name for name, _ in model_layouts.inputs(row)]
+        data = [torch.from_numpy(inputs[name]).to(dtype) for name in names]
+        params = {name: torch.from_numpy(value).float()
+                  for name, value in inputs.items() if name not in names}
+        if common.is_step(row):
+            step = models.train_step(row, params)
+
+            def call():
+                last[:] = step(*data)
+        else:
+
+            @torch.inference_mode()
+            def call():
+                last[:] = [models.forward(row, params, *data)]
+
+        return call, read, extra
 
 
 if __name__ == "__main__":

@@ -147,8 +147,8 @@ typedef struct HeddleSessionOptions {
   int32_t threads;   /* 0: all cores of this process */
   int32_t poison;    /* 1: before each run, fill temporaries and results with
                         NaN, to reveal what is not written */
-  /* The rest is for "cuda"; zero is the default. A structSize that ends here
-     is accepted. */
+  /* The next four are for "cuda"; zero is the default. A structSize that ends
+     here is accepted. */
   int32_t devicePointers; /* 1: heddleSessionRun takes device memory; 0: it
                              takes host memory, uploads, downloads and waits */
   int32_t checkLaunches;  /* 1: wait after every command, so that a failure
@@ -157,11 +157,20 @@ typedef struct HeddleSessionOptions {
   void *stream;  /* CUstream of the caller, to which runs on device memory are
                     added without waiting; NULL: a stream of the session, and
                     runs wait. Both outlive the session. */
+  /* The rest is for "emulator"; zero is the default. A structSize that ends
+     here is accepted. Strings are read by heddleSessionCreate only. */
+  const char *target;   /* "sm_80"; NULL: the bundle's only one */
+  const char *sanitize; /* "all", "none", or of memcheck, racecheck, initcheck
+                           and synccheck, joined by commas; NULL: all */
+  uint64_t seed;        /* of the order of warps and lanes; 0: as they are */
 } HeddleSessionOptions;
 
-/* Devices of this build, ended by NULL: {"cpu", "cuda", NULL}. A session on
-   "cuda:1" takes the device with that number; on "cuda" it takes the one of
-   `context`, else the one that holds the buffers of the first run, else 0. */
+/* Devices of this build, ended by NULL: {"cpu", "cuda", "emulator", NULL}. A
+   session on "cuda:1" takes the device with that number; on "cuda" it takes the
+   one of `context`, else the one that holds the buffers of the first run, else
+   0. One on "emulator" runs the GPU kernels of bundles that were made with
+   heddle-compile --emulator on the CPU; a fault that a sanitizer finds is the
+   error of the run. */
 HEDDLE_EXPORT const char *const *heddleDeviceNames(void);
 /* "AMD EPYC ... (x86-64-v4)", "NVIDIA A100 (sm_80), ...", or "unavailable: "
    and the reason; NULL for a device that is not of this build. The string lives
@@ -179,7 +188,8 @@ HEDDLE_EXPORT void heddleSessionFree(HeddleSession *session);
 HEDDLE_EXPORT int32_t heddleSessionNumThreads(const HeddleSession *session);
 
 /* Runs the function: one pointer per argument and per result, to byteSize bytes
-   with the alignment of their elements (64 is fastest). Arguments that are not
+   with the alignment of their elements (64 is fastest; the emulator needs 16).
+   Arguments that are not
    used may be NULL. Arguments are only written if they are donated. */
 HEDDLE_EXPORT HeddleStatus heddleSessionRun(HeddleSession *session,
                                             void *const *arguments,

@@ -14,7 +14,10 @@
 #include "heddle/Target/CommandList.h"
 #include "heddle/Target/CpuObject.h"
 #include "heddle/Target/GpuImages.h"
+#include "heddle/Target/KernelCost.h"
 
+#include "F32Precision.h"
+#include "KernelModules.h"
 #include "LowerKernelsToGpu.h"
 
 #include "mlir/Conversion/Passes.h"
@@ -112,6 +115,7 @@ static TileTarget tileTarget(const CpuTarget &cpu) {
 static TileTarget tileTarget(const GpuTarget &gpu) {
   TileTarget target;
   target.lanes = 16;
+  target.blockThreads = 128;
   target.threads = gpu.chips.front().multiprocessors;
   for (const GpuChip &chip : gpu.chips)
     target.threads = std::min<int64_t>(target.threads, chip.multiprocessors);
@@ -130,6 +134,7 @@ static void addModelStage(OpPassManager &pm, StringRef target) {
 
 /// Gradients written out, then remat and layer structure gone.
 static void addDifferentiateStage(OpPassManager &pm) {
+  pm.addPass(createDecomposeSsdPass());
   pm.addPass(createDifferentiatePass());
   pm.addNestedPass<func::FuncOp>(createInlineRegionsPass());
   pm.addPass(createCanonicalizerPass());
@@ -142,12 +147,16 @@ static void addFuseStage(OpPassManager &pm, const TileTarget &target) {
   options.lanes = target.lanes;
   options.threads = target.threads;
   options.matrixUnits = target.matrixUnits;
+  SplitAttentionGradPassOptions split;
+  split.threads = target.matrixUnits ? 0 : target.threads;
+  pm.addNestedPass<func::FuncOp>(createSplitAttentionGradPass(split));
   SplitScansPassOptions scans;
   scans.lanes = target.lanes;
   scans.threads = target.threads;
   scans.matrixUnits = target.matrixUnits;
   pm.addNestedPass<func::FuncOp>(createSplitScansPass(scans));
   pm.addNestedPass<func::FuncOp>(createConvertElementwiseToLinalgPass());
+  pm.addNestedPass<func::FuncOp>(createCollapseReductionsPass());
   pm.addPass(createFuseKernelsPass(options));
 }
 
@@ -161,13 +170,17 @@ static void addPlanStage(OpPassManager &pm) {
 
 /// Contract T: kernels are tile programs, each in a module of its own: from here
 /// on they are compiled side by side.
-static void addTileStage(OpPassManager &pm, const TileTarget &target) {
+static void addTileStage(OpPassManager &pm, const TileTarget &target,
+                         F32Precision precision = F32Precision::Ieee) {
   BuildTilesPassOptions options;
   options.lanes = target.lanes;
   options.threads = target.threads;
+  options.blockThreads = target.blockThreads;
   options.matrixUnits = target.matrixUnits;
   options.queryTile = target.queryTile;
   options.keyTile = target.keyTile;
+  if (precision == F32Precision::Tf32)
+    pm.addPass(createAllowTf32Pass());
   pm.addPass(createIsolateKernelsPass());
   OpPassManager &kernel = pm.nest<ModuleOp>();
   kernel.addPass(createBuildTilesPass(options));
@@ -215,6 +228,7 @@ void heddle::addGpuPasses(OpPassManager &kernel) {
 void heddle::addNvvmPasses(OpPassManager &kernel) {
   OpPassManager &gpu = kernel.nest<gpu::GPUModuleOp>();
   gpu.addPass(createConvertHeddleGpuToLanesPass());
+  gpu.addPass(createGuardDivisionPass());
   gpu.addPass(createCSEPass());
   gpu.addPass(createConvertLanesToNVVMPass());
   gpu.addPass(createCanonicalizerPass());
@@ -299,6 +313,10 @@ private:
   LogicalResult cpuBack();
   LogicalResult gpuBack();
   LogicalResult gpuBack(ModuleOp kernels, const GpuTarget &target);
+  LogicalResult kernels();
+  LogicalResult lowerKernels(ModuleOp kernels, const GpuTarget &target,
+                             const llvm::StringMap<int64_t> &traffic,
+                             bool fromTiles);
 
   ModuleOp module;
   const CompileOptions &options;
@@ -319,6 +337,9 @@ LogicalResult Driver::readTarget() {
     return module.emitError("expected a stage of --target=")
            << options.target << ": " << stageNames(gpu) << ", got '"
            << stageName(options.compileTo) << "'";
+  if (!gpu && options.f32Precision == F32Precision::Tf32)
+    return module.emitError("expected GPU targets with --f32-precision=tf32, "
+                            "got --target=cpu, which has IEEE f32 only");
   if (!gpu && failed(CpuTarget::parse(options.cpu, cpu, error)))
     return module.emitError(error);
   tiles = gpu ? tileTarget(*gpus.front()) : tileTarget(cpu);
@@ -358,13 +379,23 @@ LogicalResult Driver::makeProgram() {
   } else {
     program.target = "cuda";
     program.isa = options.target;
+    // The emulator runs GPU kernels as code of this machine.
+    std::string error;
+    if (options.gpu.makeEmulator) {
+      if (failed(CpuTarget::parse("native", cpu, error)))
+        return module.emitError(error);
+      program.isaFeatures = cpu.features;
+    }
   }
+  if (isKernelModule(module))
+    return readKernelModule(module, program);
   SymbolTable symbols(module);
   for (auto f : module.getOps<func::FuncOp>()) {
     if (f->hasAttr(kKernelFamily))
       continue;
     Function function;
-    if (failed(writeCommands(f, symbols, function)))
+    if (failed(writeCommands(f, symbols, function,
+                             gpus.empty() ? 1 : kGpuBufferAlignment)))
       return failure();
     function.source = source;
     program.functions.push_back(std::move(function));
@@ -396,18 +427,52 @@ LogicalResult Driver::cpuBack() {
 
 LogicalResult Driver::gpuBack(ModuleOp kernels, const GpuTarget &target) {
   if (failed(runPasses(kernels, [&](OpPassManager &pm) {
-        addTileStage(pm, tileTarget(target));
-        // Both at once: what either refuses is listed together.
-        if (upTo(Stage::Gpu))
-          pm.addPass(createLowerKernelsToGpuPass(true, upTo(Stage::Nvvm)));
+        addTileStage(pm, tileTarget(target), options.f32Precision);
+      })))
+    return failure();
+  if (!upTo(Stage::Gpu))
+    return success();
+  llvm::StringMap<int64_t> traffic;
+  for (auto kernel : kernels.getOps<ModuleOp>())
+    for (auto f : kernel.getOps<func::FuncOp>())
+      if (std::optional<int64_t> bytes = tileTraffic(f))
+        traffic[f.getName()] = *bytes;
+  return lowerKernels(kernels, target, traffic, /*fromTiles=*/true);
+}
+
+LogicalResult Driver::lowerKernels(ModuleOp kernels, const GpuTarget &target,
+                                   const llvm::StringMap<int64_t> &traffic,
+                                   bool fromTiles) {
+  // Both at once: what either refuses is listed together.
+  if (failed(runPasses(kernels, [&](OpPassManager &pm) {
+        pm.addPass(createLowerKernelsToGpuPass(fromTiles, upTo(Stage::Nvvm)));
       })))
     return failure();
   if (!upTo(Stage::Object))
     return success();
   for (Function &function : program.functions)
-    if (failed(appendGpuImages(kernels, target, options.gpu, function)))
+    if (failed(
+            appendGpuImages(kernels, target, options.gpu, function, traffic)))
       return failure();
   return success();
+}
+
+/// Kernels that are written at contract G or N.
+LogicalResult Driver::kernels() {
+  if (gpus.empty())
+    return module.emitError("expected a GPU for a module of kernels, got "
+                            "--target=cpu; use --target=")
+           << GpuTarget::names();
+  if (failed(makeProgram()))
+    return failure();
+  if (!upTo(Stage::Nvvm))
+    return success();
+  for (const GpuTarget *target : llvm::ArrayRef(gpus).drop_back()) {
+    OwningOpRef<ModuleOp> copy = module.clone();
+    if (failed(lowerKernels(*copy, *target, {}, /*fromTiles=*/false)))
+      return failure();
+  }
+  return lowerKernels(module, *gpus.back(), {}, /*fromTiles=*/false);
 }
 
 LogicalResult Driver::gpuBack() {
@@ -420,9 +485,19 @@ LogicalResult Driver::gpuBack() {
 }
 
 LogicalResult Driver::run() {
-  if (failed(readTarget()) || failed(selectEntry(module, options.entry)))
+  if (failed(readTarget()))
     return failure();
-  if (options.keepSource && options.entry.empty() && !options.source.empty()) {
+  if (isKernelModule(module))
+    return kernels();
+  if (failed(selectEntry(module, options.entry)))
+    return failure();
+  bool tf32 = options.f32Precision == F32Precision::Tf32;
+  if (tf32 && failed(runPasses(module, [](OpPassManager &pm) {
+        pm.addPass(createAllowTf32Pass());
+      })))
+    return failure();
+  if (options.keepSource && options.entry.empty() && !options.source.empty() &&
+      !tf32) {
     source = options.source;
   } else if (options.keepSource) {
     llvm::raw_string_ostream os(source);
@@ -468,7 +543,13 @@ struct StageOptions : PassPipelineOptions<StageOptions> {
   Option<std::string> target{
       *this, "target", llvm::cl::desc("cpu, or a GPU as sm_80"),
       llvm::cl::init("cpu")};
+  Option<std::string> f32Precision{*this, "f32-precision",
+                                   llvm::cl::desc("ieee or tf32, on a GPU"),
+                                   llvm::cl::init("ieee")};
 
+  F32Precision precision() const {
+    return parseF32Precision(f32Precision).value_or(F32Precision::Ieee);
+  }
   /// The target's tiles; an unknown one stands for the CPU of this machine.
   TileTarget tiles() const {
     const GpuTarget *gpu = nullptr;
@@ -507,7 +588,7 @@ static void registerStages() {
   PassPipelineRegistration<StageOptions>(
       "heddle-stage-tile", "contract T: kernels as tile programs",
       [](OpPassManager &pm, const StageOptions &options) {
-        addTileStage(pm, options.tiles());
+        addTileStage(pm, options.tiles(), options.precision());
       });
   PassPipelineRegistration<>(
       "heddle-stage-cpu", "tile programs to vector loops",
@@ -534,6 +615,7 @@ void heddle::registerCompilerPasses() {
   registerHeddleGpuToNVVMPasses();
   registerHeddleNvvmToLLVMPasses();
   registerHeddleNvvmToEmulatorPasses();
+  registerAllowTf32Pass();
   registerLowerKernelsToGpuPass();
   registerStages();
 }

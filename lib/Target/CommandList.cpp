@@ -1,12 +1,13 @@
 //===- CommandList.cpp - a planned function as runtime data ---------------===//
 
 #include "heddle/Target/CommandList.h"
+#include "AlignBuffers.h"
 #include "heddle/Codegen/Tile/KernelBody.h"
 #include "heddle/Dialect/Heddle/IR/Heddle.h"
 #include "heddle/Dialect/Heddle/Transforms/PlanAttributes.h"
+#include "heddle/Target/KernelCost.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "llvm/Support/xxhash.h"
 
@@ -39,9 +40,10 @@ FailureOr<heddle::TensorType> heddle::runtimeType(Type type,
   else if (e.isInteger(64) || e.isIndex())
     result.dtype = DType::I64;
   else
-    return emitError(loc) << "expected elements of f16, bf16, f32, f64, i1, i8, "
-                             "i16, i32 or i64, got "
-                          << type;
+    return emitError(loc)
+           << "expected elements of f16, bf16, f32, f64, i1, i8, "
+              "i16, i32 or i64, got "
+           << type;
   result.shape.assign(tensor.getShape().begin(), tensor.getShape().end());
   return result;
 }
@@ -50,28 +52,6 @@ namespace {
 int64_t intAttr(Operation *op, StringRef name) {
   auto attr = op->getAttrOfType<IntegerAttr>(name);
   return attr ? attr.getInt() : 0;
-}
-
-/// Multiply-adds count two; other arithmetic of a body counts one each.
-int64_t countFlops(func::FuncOp kernel) {
-  int64_t flops = 0;
-  kernel.walk([&](Operation *op) {
-    if (auto attention = dyn_cast<AttentionOp>(op)) {
-      flops += 2 * attention.getBatch() * attention.getQueryHeads() *
-               attention.getQueryLength() * attention.getKeyLength() *
-               (attention.getQueryHeadDim() + attention.getValueHeadDim());
-    } else if (auto generic = dyn_cast<linalg::GenericOp>(op)) {
-      int64_t points = 1, ops = 0;
-      for (int64_t extent : generic.getStaticLoopRanges())
-        points *= extent;
-      for (Operation &inner : generic.getRegion().front().without_terminator())
-        if (!isa<arith::ExtFOp, arith::TruncFOp, linalg::IndexOp>(inner) &&
-            !inner.hasTrait<OpTrait::ConstantLike>())
-          ++ops;
-      flops += points * ops;
-    }
-  });
-  return flops;
 }
 
 /// Bytes of a buffer; an index takes 64 bits.
@@ -130,8 +110,9 @@ void appendConstant(DenseElementsAttr attr, std::vector<uint8_t> &bytes,
 uint64_t hashPlan(const Function &function) {
   std::vector<int64_t> words;
   auto ref = [&](const BufferRef &r) {
-    words.insert(words.end(), {static_cast<int64_t>(r.space),
-                               static_cast<int64_t>(r.index), r.offset, r.size});
+    words.insert(words.end(),
+                 {static_cast<int64_t>(r.space), static_cast<int64_t>(r.index),
+                  r.offset, r.size});
   };
   for (const Command &c : function.commands) {
     words.push_back(c.kernel);
@@ -148,9 +129,27 @@ uint64_t hashPlan(const Function &function) {
 }
 } // namespace
 
+/// Which buffers a kernel takes values from and which it writes.
+static KernelUses usesOf(func::FuncOp kernel) {
+  KernelUses uses;
+  for (BlockArgument argument : kernel.getArguments()) {
+    bool writes = llvm::any_of(argument.getUsers(), [&](Operation *user) {
+      auto write = dyn_cast<bufferization::MaterializeInDestinationOp>(user);
+      return write && write.getDest() == argument;
+    });
+    bool other = llvm::any_of(argument.getUsers(), [](Operation *user) {
+      return !isa<bufferization::MaterializeInDestinationOp>(user);
+    });
+    uses.writes.push_back(writes);
+    uses.reads.push_back(other);
+  }
+  return uses;
+}
+
 LogicalResult heddle::writeCommands(func::FuncOp entry,
                                     const SymbolTable &symbols,
-                                    Function &function) {
+                                    Function &function,
+                                    int64_t launchAlignment) {
   auto types = [&](StringRef name) {
     return entry->getAttrOfType<ArrayAttr>(name);
   };
@@ -195,12 +194,13 @@ LogicalResult heddle::writeCommands(func::FuncOp entry,
   }
 
   llvm::StringMap<uint32_t> kernelIndex;
+  std::vector<KernelUses> uses;
   for (Operation &op : entry.getBody().front()) {
     if (auto copy = dyn_cast<memref::CopyOp>(op)) {
       Command command;
       command.kind = Command::Kind::Copy;
-      if (failed(resolve(copy.getSource(), numArgs, numResults,
-                         command.source)) ||
+      if (failed(
+              resolve(copy.getSource(), numArgs, numResults, command.source)) ||
           failed(resolve(copy.getTarget(), numArgs, numResults, command.dest)))
         return failure();
       function.commands.push_back(command);
@@ -216,10 +216,8 @@ LogicalResult heddle::writeCommands(func::FuncOp entry,
       KernelInfo info;
       info.name = launch.getKernel().str();
       info.family = kernel->getAttrOfType<StringAttr>(kKernelFamily).str();
-      info.flops = countFlops(kernel);
-      for (Type t : kernel.getArgumentTypes()) {
-        info.minBytes += bufferBytes(cast<MemRefType>(t));
-      }
+      countWork(kernel, info);
+      uses.push_back(usesOf(kernel));
       function.kernels.push_back(info);
     }
     Command command;
@@ -245,6 +243,7 @@ LogicalResult heddle::writeCommands(func::FuncOp entry,
   function.plan.arenaBytes = intAttr(entry, kPlanArena);
   function.plan.maxLiveBytes = intAttr(entry, kPlanMaxLive);
   function.plan.workBytes = intAttr(entry, kPlanWork);
+  alignBuffers(function, uses, launchAlignment);
   function.plan.planHash = hashPlan(function);
   return success();
 }

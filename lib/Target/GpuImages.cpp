@@ -65,6 +65,34 @@ static LogicalResult join(gpu::GPUModuleOp from, gpu::GPUModuleOp into) {
   return success();
 }
 
+/// The name of a kernel with its tile, as profilers and debuggers show it.
+static std::string symbolOf(LLVM::LLVMFuncOp kernel) {
+  std::string name = kernel.getName().str();
+  auto tile = kernel->getAttrOfType<StringAttr>(kGpuTile);
+  if (!tile || tile.empty())
+    return name;
+  name += '_';
+  for (char c : tile.getValue())
+    name += llvm::isAlnum(c) ? c : '_';
+  return name;
+}
+
+/// Gives the kernels of a joined module the names of symbolOf. Fails where one
+/// of these is taken.
+static LogicalResult nameKernels(gpu::GPUModuleOp module) {
+  SymbolTable symbols(module);
+  for (auto f : module.getOps<LLVM::LLVMFuncOp>()) {
+    std::string name = symbolOf(f);
+    if (name == f.getName() ||
+        !f->hasAttr(NVVM::NVVMDialect::getKernelFuncAttrName()))
+      continue;
+    if (failed(symbols.rename(
+            f, StringAttr::get(module.getContext(), name))))
+      return f.emitError("cannot be called ") << name << ", which exists";
+  }
+  return success();
+}
+
 /// An empty module with an empty gpu.module.
 static OwningOpRef<ModuleOp> makeJoined(mlir::Location loc,
                                         gpu::GPUModuleOp &gpuModule) {
@@ -82,6 +110,8 @@ OwningOpRef<ModuleOp> heddle::joinGpuModules(ModuleOp module) {
   for (gpu::GPUModuleOp part : parts)
     if (failed(join(part, joined)))
       return nullptr;
+  if (failed(nameKernels(joined)))
+    return nullptr;
   return outer;
 }
 
@@ -108,7 +138,7 @@ static int64_t intAttr(Operation *op, StringRef name, int64_t otherwise) {
 /// How the kernel is launched, by its attributes.
 static LogicalResult describeLaunch(LLVM::LLVMFuncOp kernel,
                                     const GpuTarget &target, GpuKernel &out) {
-  out.symbol = kernel.getName().str();
+  out.symbol = symbolOf(kernel);
   int64_t grid = intAttr(kernel, kGpuGrid, 1);
   if (grid < 0 || grid > std::numeric_limits<int32_t>::max())
     return kernel.emitError(
@@ -127,8 +157,8 @@ static LogicalResult describeLaunch(LLVM::LLVMFuncOp kernel,
   if (out.sharedBytes > target.maxSharedPerBlock)
     return kernel.emitError("expected at most ")
            << target.maxSharedPerBlock << " bytes of shared memory in a block "
-           << "on " << target.name << ", got " << out.sharedBytes
-           << "; use smaller tiles";
+           << "on " << target.name << ", got " << out.sharedBytes << " for '"
+           << out.symbol << "'; use smaller tiles";
   if (auto tile = kernel->getAttrOfType<StringAttr>(kGpuTile))
     out.tile = tile.str();
   return success();
@@ -205,7 +235,8 @@ private:
 
 LogicalResult heddle::appendGpuImages(ModuleOp module, const GpuTarget &target,
                                       const GpuImageOptions &options,
-                                      Function &function) {
+                                      Function &function,
+                                      const llvm::StringMap<int64_t> &traffic) {
   // A function of copies and fills needs no code.
   if (function.kernels.empty())
     return success();
@@ -222,11 +253,15 @@ LogicalResult heddle::appendGpuImages(ModuleOp module, const GpuTarget &target,
     if (failed(describeLaunch(kernel, target, launches.emplace_back())) ||
         failed(join(part, joined)))
       return failure();
+    if (auto it = traffic.find(info.name); it != traffic.end())
+      launches.back().globalBytes = it->second;
     // Reports name the first target's.
     if (function.images.empty()) {
       info.numBlocks = launches.back().grid[0];
       info.description = launches.back().tile;
     }
   }
+  if (failed(nameKernels(joined)))
+    return failure();
   return ImageMaker(joined, target, options, function).run(launches);
 }

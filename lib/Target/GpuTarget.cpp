@@ -5,43 +5,43 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
-
 using namespace heddle;
 
-static constexpr double kGB = 1e9, kTera = 1e12;
+static constexpr double kGB = 1e9, kTera = 1e12, kGHz = 1e9;
 static constexpr int64_t kKiB = 1024, kMiB = 1024 * 1024;
 
-// name, multiprocessors, memory, f32, tf32, bf16, L2
+// name, multiprocessors, memory, f32, tf32, bf16, L2, clock
 static constexpr GpuChip kAmpere[] = {
-    // A100 white paper, table "Comparison of NVIDIA Data Center GPUs"; the 40
-    // GB
-    // and the 80 GB board differ in memory bandwidth only.
-    {"A100", 108, 1555 * kGB, 19.5 * kTera, 156 * kTera, 312 * kTera,
-     40 * kMiB},
+    // A100 white paper, table "Comparison of NVIDIA Data Center GPUs"; the
+    // boards of 40 and 80 GB differ in memory bandwidth only.
+    {"A100", 108, 1555 * kGB, 19.5 * kTera, 156 * kTera, 312 * kTera, 40 * kMiB,
+     1.41 * kGHz},
     {"A100-80GB", 108, 2039 * kGB, 19.5 * kTera, 156 * kTera, 312 * kTera,
-     40 * kMiB},
+     40 * kMiB, 1.41 * kGHz},
 };
 static constexpr GpuChip kAmpereConsumer[] = {
     // GA102 white paper, table of the GeForce RTX 3090.
     {"RTX3090", 82, 936 * kGB, 35.6 * kTera, 35.6 * kTera, 71 * kTera,
-     6 * kMiB},
+     6 * kMiB, 1.695 * kGHz},
 };
 static constexpr GpuChip kAda[] = {
     // Ada white paper, table of the GeForce RTX 4090.
     {"RTX4090", 128, 1008 * kGB, 82.6 * kTera, 82.6 * kTera, 165.2 * kTera,
-     72 * kMiB},
+     72 * kMiB, 2.52 * kGHz},
     // L40S data sheet; L2 as L40 in the Ada white paper.
-    {"L40S", 142, 864 * kGB, 91.6 * kTera, 183 * kTera, 362 * kTera, 96 * kMiB},
+    {"L40S", 142, 864 * kGB, 91.6 * kTera, 183 * kTera, 362 * kTera, 96 * kMiB,
+     2.52 * kGHz},
 };
 static constexpr GpuChip kHopper[] = {
-    // H100 white paper, table of H100 SXM5 and PCIe.
+    // H100 white paper, table of H100 SXM5 and PCIe; the clocks follow from 4096
+    // FLOPs of bf16 per multiprocessor and clock.
     {"H100", 132, 3352 * kGB, 66.9 * kTera, 494.7 * kTera, 989.4 * kTera,
-     50 * kMiB},
+     50 * kMiB, 1.83 * kGHz},
     {"H100-PCIe", 114, 2039 * kGB, 51.2 * kTera, 378 * kTera, 756 * kTera,
-     50 * kMiB},
+     50 * kMiB, 1.62 * kGHz},
     // H200 data sheet: H100 SXM5 with other memory.
     {"H200", 132, 4800 * kGB, 66.9 * kTera, 494.7 * kTera, 989.4 * kTera,
-     50 * kMiB},
+     50 * kMiB, 1.83 * kGHz},
 };
 
 llvm::ArrayRef<GpuTarget> GpuTarget::all() {
@@ -107,6 +107,15 @@ llvm::LogicalResult heddle::findGpuChip(llvm::StringRef name,
     }
   error = "expected a GPU " + listOf(names) + ", got '" + name.str() + "'";
   return llvm::failure();
+}
+
+bool heddle::runsOn(const GpuTarget &target, const GpuChip &chip) {
+  for (const GpuTarget &own : GpuTarget::all())
+    for (const GpuChip &c : own.chips)
+      if (c.name == chip.name &&
+          (target.specific ? target.sm == own.sm : target.sm <= own.sm))
+        return true;
+  return false;
 }
 
 llvm::StringRef heddle::limitName(Occupancy::Limit limit) {

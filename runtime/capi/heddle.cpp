@@ -4,6 +4,7 @@
 
 #include "heddle/Runtime/CpuDevice.h"
 #include "heddle/Runtime/CudaDevice.h"
+#include "heddle/Runtime/EmulatorDevice.h"
 
 #include <cstddef>
 #include <cstring>
@@ -22,12 +23,15 @@ struct HeddleProgram {
   Program program;
 };
 
-/// One of the two is set.
+/// One of the three is set.
 struct HeddleSession {
   std::unique_ptr<CpuExecutable> executable;
   std::unique_ptr<CudaExecutable> cuda;
+  std::unique_ptr<EmulatorExecutable> emulator;
   bool devicePointers = false; // of runs on `cuda`
   const Function &function() const {
+    if (emulator)
+      return emulator->function();
     return cuda ? cuda->function() : executable->function();
   }
 };
@@ -103,22 +107,26 @@ Status describe(const std::vector<NamedTensorType> &values, const char *what,
   return {};
 }
 
-/// "cpu", "cuda" or "cuda:1"; `ordinal` is -1 where none is given.
-Status parseDevice(const char *device, bool &cuda, int &ordinal) {
-  std::string name = device ? device : "";
-  cuda = name.compare(0, 4, "cuda") == 0;
+enum class Device { Cpu, Cuda, Emulator };
+
+/// "cpu", "cuda", "cuda:1" or "emulator"; `ordinal` is -1 where none is given.
+Status parseDevice(const char *text, Device &device, int &ordinal) {
+  std::string name = text ? text : "";
   ordinal = -1;
-  if (name == "cpu" || name == "cuda")
+  device = name == "emulator"                ? Device::Emulator
+           : name.compare(0, 4, "cuda") == 0 ? Device::Cuda
+                                             : Device::Cpu;
+  if (name == "cpu" || name == "cuda" || name == "emulator")
     return {};
   size_t digits = name.size() > 5 ? name.size() - 5 : 0;
-  if (cuda && name[4] == ':' && digits && digits < 5 &&
+  if (device == Device::Cuda && name[4] == ':' && digits && digits < 5 &&
       name.find_first_not_of("0123456789", 5) == std::string::npos) {
     ordinal = std::stoi(name.substr(5));
     return {};
   }
-  return Status::error(
-      "expected one of the devices of this build (cpu, cuda, cuda:N), got " +
-      (device ? "'" + name + "'" : std::string("null")));
+  return Status::error("expected one of the devices of this build (cpu, cuda, "
+                       "cuda:N, emulator), got " +
+                       (text ? "'" + name + "'" : std::string("null")));
 }
 
 /// The fields of the caller's structure that it has; the rest is zero.
@@ -128,7 +136,7 @@ Status readOptions(const HeddleSessionOptions *options,
   if (!options)
     return {};
   size_t size = options->structSize;
-  if (size != sizeof(read) &&
+  if (size != sizeof(read) && size != offsetof(HeddleSessionOptions, target) &&
       size != offsetof(HeddleSessionOptions, devicePointers))
     return Status::error("expected session options of " +
                          std::to_string(sizeof(read)) + " bytes, got " +
@@ -159,6 +167,44 @@ std::string describeCuda(int ordinal) {
     return "unavailable: the driver lists " + std::to_string(devices.size()) +
            " devices";
   return text;
+}
+
+Status createCpu(const Function &f, const Program &program,
+                 const HeddleSessionOptions &options, HeddleSession &session) {
+  CpuOptions cpu;
+  cpu.threads = options.threads;
+  cpu.poison = options.poison != 0;
+  return CpuExecutable::load(f, program, cpu, session.executable);
+}
+
+Status createCuda(const Function &f, const Program &program,
+                  const HeddleSessionOptions &options, int ordinal,
+                  HeddleSession &session) {
+  CudaOptions cuda;
+  cuda.device = ordinal;
+  cuda.context = options.context;
+  cuda.stream = options.stream;
+  cuda.poison = options.poison != 0;
+  cuda.checkLaunches = options.checkLaunches != 0;
+  session.devicePointers = options.devicePointers != 0;
+  // Host pointers do not say where to run.
+  if (!session.devicePointers && !cuda.context && ordinal < 0)
+    cuda.device = 0;
+  return CudaExecutable::load(f, program, cuda, session.cuda);
+}
+
+Status createEmulator(const Function &f, const Program &program,
+                      const HeddleSessionOptions &options,
+                      HeddleSession &session) {
+  EmulatorDeviceOptions emulator;
+  emulator.threads = options.threads;
+  emulator.seed = options.seed;
+  emulator.target = options.target ? options.target : "";
+  if (Status s = parseSanitizers(options.sanitize ? options.sanitize : "all",
+                                 emulator.sanitizers);
+      !s)
+    return s;
+  return EmulatorExecutable::load(f, program, emulator, session.emulator);
 }
 
 Status checkCount(const char *what, int32_t found, size_t wanted) {
@@ -317,18 +363,21 @@ HeddleStatus heddleFunctionPlan(const HeddleProgram *program, int32_t function,
 }
 
 const char *const *heddleDeviceNames(void) {
-  static const char *const names[] = {"cpu", "cuda", nullptr};
+  static const char *const names[] = {"cpu", "cuda", "emulator", nullptr};
   return names;
 }
 
 const char *heddleDeviceDescription(const char *device) {
   const char *description = nullptr;
   HeddleStatus failure = guarded([&] {
-    bool cuda = false;
+    Device kind = Device::Cpu;
     int ordinal = -1;
-    Status s = parseDevice(device, cuda, ordinal);
+    Status s = parseDevice(device, kind, ordinal);
     if (s.ok())
-      description = keep(cuda ? describeCuda(ordinal) : cpuName());
+      description =
+          keep(kind == Device::Cuda       ? describeCuda(ordinal)
+               : kind == Device::Emulator ? "GPU kernels on " + cpuName()
+                                          : cpuName());
     return s;
   });
   heddleStatusFree(failure);
@@ -345,33 +394,19 @@ HeddleStatus heddleSessionCreate(const HeddleProgram *program, int32_t function,
       return s;
     if (!session)
       return missing("a place for the session");
-    bool onCuda = false;
+    Device kind = Device::Cpu;
     int ordinal = -1;
-    if (Status s = parseDevice(device, onCuda, ordinal); !s)
+    if (Status s = parseDevice(device, kind, ordinal); !s)
       return s;
     HeddleSessionOptions read;
     if (Status s = readOptions(options, read); !s)
       return s;
     auto created = std::make_unique<HeddleSession>();
-    Status s;
-    if (onCuda) {
-      CudaOptions cuda;
-      cuda.device = ordinal;
-      cuda.context = read.context;
-      cuda.stream = read.stream;
-      cuda.poison = read.poison != 0;
-      cuda.checkLaunches = read.checkLaunches != 0;
-      created->devicePointers = read.devicePointers != 0;
-      // Host pointers do not say where to run.
-      if (!created->devicePointers && !cuda.context && ordinal < 0)
-        cuda.device = 0;
-      s = CudaExecutable::load(*f, program->program, cuda, created->cuda);
-    } else {
-      CpuOptions cpu;
-      cpu.threads = read.threads;
-      cpu.poison = read.poison != 0;
-      s = CpuExecutable::load(*f, program->program, cpu, created->executable);
-    }
+    Status s = kind == Device::Cuda
+                   ? createCuda(*f, program->program, read, ordinal, *created)
+               : kind == Device::Emulator
+                   ? createEmulator(*f, program->program, read, *created)
+                   : createCpu(*f, program->program, read, *created);
     if (s.ok())
       *session = created.release();
     return s;
@@ -398,6 +433,8 @@ HeddleStatus heddleSessionRun(HeddleSession *session, void *const *arguments,
       return s;
     if (session->executable)
       return session->executable->run(arguments, results);
+    if (session->emulator)
+      return session->emulator->run(arguments, results);
     if (session->devicePointers)
       return session->cuda->run(arguments, results);
     return session->cuda->runHost(arguments, results);

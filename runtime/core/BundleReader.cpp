@@ -187,6 +187,9 @@ static KernelInfo getKernel(ByteReader &r) {
   k.numBlocks = r.i64("number of blocks");
   k.scratchBytes = r.i64("scratch bytes");
   k.flops = r.i64("flops");
+  k.matrixFlops = r.i64("matrix flops");
+  k.matrixType = r.string("matrix type");
+  k.specialOps = r.i64("special operations");
   k.minBytes = r.i64("minimal bytes");
   return k;
 }
@@ -200,7 +203,8 @@ static GpuKernel getGpuKernel(ByteReader &r) {
     n = r.u32("block size");
   k.sharedBytes = r.i64("shared memory bytes");
   for (int64_t *v :
-       {&k.registers, &k.spillBytes, &k.stackBytes, &k.staticSharedBytes})
+       {&k.registers, &k.spillBytes, &k.stackBytes, &k.staticSharedBytes,
+        &k.globalBytes})
     *v = r.i64("kernel figure");
   k.tile = r.string("tile");
   return k;
@@ -211,7 +215,7 @@ static GpuImage getImage(ByteReader &r) {
   image.kind = static_cast<GpuImageKind>(r.choice(2, "image kind"));
   image.target = r.string("image target");
   image.ptxVersion = r.u32("PTX version");
-  uint32_t n = r.count(72, "image kernels");
+  uint32_t n = r.count(80, "image kernels");
   for (uint32_t i = 0; i < n && r.ok(); ++i)
     image.kernels.push_back(getGpuKernel(r));
   return image;
@@ -239,7 +243,7 @@ static void decodeProgram(ByteReader &r, Program &program) {
     f.name = r.string("function name");
     f.arguments = getSignature(r, "arguments");
     f.results = getSignature(r, "results");
-    uint32_t numKernels = r.count(44, "kernels");
+    uint32_t numKernels = r.count(64, "kernels");
     for (uint32_t k = 0; k < numKernels && r.ok(); ++k)
       f.kernels.push_back(getKernel(r));
     uint32_t numImages = r.count(13, "images");

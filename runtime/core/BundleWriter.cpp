@@ -124,6 +124,9 @@ static void putKernel(ByteWriter &w, const KernelInfo &k) {
   w.i64(k.numBlocks);
   w.i64(k.scratchBytes);
   w.i64(k.flops);
+  w.i64(k.matrixFlops);
+  w.string(k.matrixType);
+  w.i64(k.specialOps);
   w.i64(k.minBytes);
 }
 
@@ -139,7 +142,7 @@ static void putImage(ByteWriter &w, const GpuImage &image) {
     for (uint32_t n : k.block)
       w.u32(n);
     for (int64_t v : {k.sharedBytes, k.registers, k.spillBytes, k.stackBytes,
-                      k.staticSharedBytes})
+                      k.staticSharedBytes, k.globalBytes})
       w.i64(v);
     w.string(k.tile);
   }

@@ -1,6 +1,6 @@
 //===- Program.cpp - finding a function in a program ----------------------===//
 
-#include "heddle/Runtime/Program.h"
+#include "Binding.h"
 
 namespace heddle {
 
@@ -58,6 +58,12 @@ Status selectFunction(const Program &program, const std::string &name,
   return Status::error("expected one function, found " +
                        std::to_string(found.size()) + " that match " + wanted +
                        "; choose by name or by argument types from " + all);
+}
+
+std::string valueName(const char *what, size_t number,
+                      const NamedTensorType &value) {
+  std::string name = std::string(what) + ' ' + std::to_string(number);
+  return value.name.empty() ? name : name + " '" + value.name + "'";
 }
 
 } // namespace heddle

@@ -8,6 +8,7 @@
 
 #include "heddle/Runtime/CpuDevice.h"
 
+#include "../core/Binding.h"
 #include "../core/BundleFormat.h"
 #include "../core/Donation.h"
 #include "../core/Memory.h"
@@ -259,33 +260,14 @@ Status CpuExecutable::Impl::load(const Program &program,
 // Running
 //===----------------------------------------------------------------------===//
 
-static Status missingPointer(const char *what, size_t i,
-                             const NamedTensorType &value) {
-  std::string name = std::string(what) + ' ' + std::to_string(i);
-  if (!value.name.empty())
-    name += " '" + value.name + "'";
-  return Status::error("expected a pointer to " + value.type.str() + " for " +
-                       name + ", got null");
-}
-
 Status CpuExecutable::Impl::bind(void *const *args, void *const *results) {
-  size_t numArgs = function.arguments.size();
-  for (size_t i = 0; i < numArgs; ++i) {
-    const NamedTensorType &a = function.arguments[i];
-    if (!args || (!args[i] && a.used && a.type.byteSize() != 0))
-      return missingPointer("argument", i, a);
-    bases[i] = static_cast<uint8_t *>(args[i]);
-  }
-  for (size_t i = 0; i < function.results.size(); ++i) {
-    const NamedTensorType &r = function.results[i];
-    if (!results || (!results[i] && r.type.byteSize() != 0))
-      return missingPointer("result", i, r);
-    if (r.alias >= 0 && results[i] != args[r.alias])
-      return Status::error(
-          "result " + std::to_string(i) + " lives in the donated argument " +
-          std::to_string(r.alias) + "; pass the same pointer for both");
-    bases[numArgs + i] = static_cast<uint8_t *>(results[i]);
-  }
+  if (Status s = bindBuffers(function, args, results, /*aliases=*/true,
+                             [&](size_t i, const void *p) {
+                               bases[i] = static_cast<uint8_t *>(
+                                   const_cast<void *>(p));
+                             });
+      !s)
+    return s;
   std::vector<uint64_t> addresses;
   for (size_t i = 0; i + 2 < bases.size(); ++i)
     addresses.push_back(reinterpret_cast<uint64_t>(bases[i]));

@@ -2,6 +2,7 @@
 
 #include "heddle/Runtime/CudaDevice.h"
 
+#include "../core/Binding.h"
 #include "../core/Donation.h"
 #include "DeviceSession.h"
 
@@ -83,37 +84,14 @@ Status CudaExecutable::Impl::prepare(int ordinal) {
   return {};
 }
 
-static Status missingPointer(const char *what, size_t i,
-                             const NamedTensorType &value) {
-  std::string name = std::string(what) + ' ' + std::to_string(i);
-  if (!value.name.empty())
-    name += " '" + value.name + "'";
-  return Status::error("expected a pointer to " + value.type.str() + " for " +
-                       name + ", got null");
-}
-
 Status CudaExecutable::Impl::bind(const void *const *args,
                                   const void *const *results, bool host,
                                   std::vector<Address> &bases) const {
   bases.assign(numBases(function), 0);
-  size_t numArgs = function.arguments.size();
-  for (size_t i = 0; i < numArgs; ++i) {
-    const NamedTensorType &a = function.arguments[i];
-    if (!args || (!args[i] && a.used && a.type.byteSize() != 0))
-      return missingPointer("argument", i, a);
-    bases[i] = reinterpret_cast<Address>(args[i]);
-  }
-  for (size_t i = 0; i < function.results.size(); ++i) {
-    const NamedTensorType &r = function.results[i];
-    if (!results || (!results[i] && r.type.byteSize() != 0))
-      return missingPointer("result", i, r);
-    if (!host && r.alias >= 0 && results[i] != args[r.alias])
-      return Status::error(
-          "result " + std::to_string(i) + " lives in the donated argument " +
-          std::to_string(r.alias) + "; pass the same pointer for both");
-    bases[numArgs + i] = reinterpret_cast<Address>(results[i]);
-  }
-  return {};
+  return bindBuffers(function, args, results, /*aliases=*/!host,
+                     [&](size_t i, const void *p) {
+                       bases[i] = reinterpret_cast<Address>(p);
+                     });
 }
 
 /// The device of the first buffer that there is.

@@ -121,12 +121,20 @@ static std::string valueName(const Function &f, size_t i) {
   return own.empty() ? name : name + " '" + own + "'";
 }
 
+/// Kernels access up to 16 bytes at once.
+static constexpr Address kBufferAlignment = 16;
+
 /// A launch on a pointer of the host or of another device would end the
 /// context, so new pointers are asked where they belong.
 Status DeviceSession::checkPointers(const std::vector<Address> &bases) const {
   for (size_t i = 0; i + 2 < bases.size(); ++i) {
     if (!bases[i])
       continue;
+    if (!f.kernels.empty() && bases[i] % kBufferAlignment != 0)
+      return Status::error("expected " + valueName(f, i) + " at a multiple of " +
+                           std::to_string(kBufferAlignment) +
+                           " bytes, as accesses of the kernels need; pass an "
+                           "aligned buffer");
     int ordinal = -1;
     Result result =
         driver.cuPointerGetAttribute(&ordinal, kPointerDeviceOrdinal, bases[i]);
@@ -245,28 +253,42 @@ Status DeviceSession::time(std::vector<Address> &bases, CudaTiming &timing) {
   for (int i = 0; i < timing.warmup; ++i)
     if (Status s = enqueue(bases); !s)
       return s;
+  float one = 0;
+  if (timing.inner < 1) {
+    if (Status s = timeRuns(bases, 1, one); !s)
+      return s;
+    constexpr float kSampleMs = 50, kMost = 200;
+    timing.inner = static_cast<int>(
+        std::clamp(kSampleMs / std::max(one, 1e-4f), 1.0f, kMost));
+  }
   for (int i = 0; i < timing.repeats; ++i) {
-    if (Status s =
-            driver.check(driver.cuEventRecord(start, stream), "cuEventRecord");
-        !s)
+    if (Status s = timeRuns(bases, timing.inner, one); !s)
       return s;
-    if (Status s = enqueue(bases); !s)
-      return s;
-    if (Status s =
-            driver.check(driver.cuEventRecord(stop, stream), "cuEventRecord");
-        !s)
-      return s;
-    if (Status s = synchronize(); !s)
-      return s;
-    float milliseconds = 0;
-    if (Status s =
-            driver.check(driver.cuEventElapsedTime(&milliseconds, start, stop),
-                         "cuEventElapsedTime");
-        !s)
-      return s;
-    timing.milliseconds.push_back(milliseconds);
+    timing.milliseconds.push_back(one);
   }
   return synchronize();
+}
+
+Status DeviceSession::timeRuns(std::vector<Address> &bases, int runs,
+                               float &milliseconds) {
+  if (Status s =
+          driver.check(driver.cuEventRecord(start, stream), "cuEventRecord");
+      !s)
+    return s;
+  for (int i = 0; i < runs; ++i)
+    if (Status s = enqueue(bases); !s)
+      return s;
+  if (Status s =
+          driver.check(driver.cuEventRecord(stop, stream), "cuEventRecord");
+      !s)
+    return s;
+  if (Status s = synchronize(); !s)
+    return s;
+  Status s =
+      driver.check(driver.cuEventElapsedTime(&milliseconds, start, stop),
+                   "cuEventElapsedTime");
+  milliseconds /= static_cast<float>(runs);
+  return s;
 }
 
 //===----------------------------------------------------------------------===//

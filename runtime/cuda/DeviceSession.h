@@ -28,6 +28,8 @@ public:
   Status synchronize();
   /// Runs as `timing` says and takes times with events.
   Status time(std::vector<Address> &bases, CudaTiming &timing);
+  /// The mean of `runs` runs between two events.
+  Status timeRuns(std::vector<Address> &bases, int runs, float &milliseconds);
 
   /// The buffers of runs on host memory: one per argument and result, taken
   /// once.

@@ -2,15 +2,19 @@
 //
 // Speed is that of the kernels' fibres, so commands are walked as they are. A
 // record per space says which of its bytes have been written: kernels, copies
-// and fills keep it, initcheck reads it.
+// and fills keep it, initcheck reads it. A buffer that a launch fills starts
+// unwritten, so that what an earlier buffer left in its memory is not taken for
+// its value.
 //
 //===----------------------------------------------------------------------===//
 
 #include "heddle/Runtime/EmulatorDevice.h"
 
+#include "../core/Binding.h"
 #include "../core/BundleFormat.h"
 #include "../core/Donation.h"
 #include "../core/Memory.h"
+#include "../cpu/CpuInfo.h"
 #include "LaunchBuffers.h"
 
 #include <algorithm>
@@ -20,8 +24,6 @@
 using namespace heddle;
 using namespace heddle::emulator;
 
-/// All bits set: a NaN in every float type, -1 in every integer type.
-static constexpr uint8_t kPoison = 0xff;
 /// What wide accesses of a GPU need.
 static constexpr uintptr_t kAlignment = 16;
 
@@ -41,6 +43,7 @@ struct EmulatorExecutable::Impl {
   std::unique_ptr<EmulatorModule> module;
   MappedMemory arena, constants;
   std::vector<Area> areas; // arguments, results, arena, constants
+  std::vector<std::vector<EmulatorParameterUse>> uses; // by kernel
   std::vector<EmulatorKernelReport> reports;
   int64_t iterations[bundle::kMaxRepeatDepth] = {};
   mutable std::mutex running;
@@ -55,6 +58,7 @@ struct EmulatorExecutable::Impl {
   void copy(const Command &c);
   void fill(const Command &c);
   PlacedBuffer place(const BufferRef &b);
+  std::vector<OutputBuffer> outputsOf(const Command &c);
 };
 
 //===----------------------------------------------------------------------===//
@@ -80,8 +84,7 @@ Status EmulatorExecutable::Impl::chooseImage() {
       (options.target.empty() ? "" : " for " + options.target) +
       " of function '" + function.name + "', found " +
       (have.empty() ? "no image" : have) +
-      "; pass the model itself (MODEL.mlir), which is compiled for the "
-      "emulator");
+      "; pass the model itself (MODEL.mlir), or recompile with --emulator");
 }
 
 Status EmulatorExecutable::Impl::allocate() {
@@ -103,9 +106,7 @@ Status EmulatorExecutable::Impl::allocate() {
 
   auto named = [&](const char *what, size_t i, const NamedTensorType &value) {
     Area &a = areas.emplace_back();
-    a.name = std::string(what) + " " + std::to_string(i);
-    if (!value.name.empty())
-      a.name += " '" + value.name + "'";
+    a.name = valueName(what, i, value);
     return &a;
   };
   for (size_t i = 0; i < function.arguments.size(); ++i)
@@ -134,11 +135,16 @@ Status EmulatorExecutable::Impl::load(const Program &program) {
     return s;
   if (Status s = chooseImage(); !s)
     return s;
+  if (Status s = checkInstructionSet(program); !s)
+    return s;
   if (image)
     if (Status s = EmulatorModule::load(image->bytes.data(),
                                         image->bytes.size(), module);
         !s)
       return s;
+  if (module)
+    for (const GpuKernel &k : image->kernels)
+      uses.push_back(module->parameterUses(k.symbol));
   if (Status s = allocate(); !s)
     return s;
   // Both live on in their loaded form.
@@ -152,43 +158,24 @@ Status EmulatorExecutable::Impl::load(const Program &program) {
 // Running
 //===----------------------------------------------------------------------===//
 
-/// What is wrong with the pointer of an argument or result, or success.
-static Status checkPointer(const Area &area, const NamedTensorType &value,
-                           const void *pointer, bool used) {
-  if (!used || value.type.byteSize() == 0)
-    return {};
-  if (!pointer)
-    return Status::error("expected a pointer to " + value.type.str() + " for " +
-                         area.name + ", got null");
-  if (reinterpret_cast<uintptr_t>(pointer) % kAlignment)
-    return Status::error("expected " + area.name +
-                         " to be aligned to 16 bytes, as memory of a GPU is; "
-                         "pass an aligned buffer");
-  return {};
-}
-
 Status EmulatorExecutable::Impl::bind(void *const *args, void *const *results) {
+  if (Status s = bindBuffers(function, args, results, /*aliases=*/true,
+                             [&](size_t i, const void *p) {
+                               areas[i].base = static_cast<uint8_t *>(
+                                   const_cast<void *>(p));
+                             });
+      !s)
+    return s;
   size_t numArgs = function.arguments.size();
-  for (size_t i = 0; i < numArgs; ++i) {
-    const NamedTensorType &a = function.arguments[i];
-    areas[i].base = args ? static_cast<uint8_t *>(args[i]) : nullptr;
-    if (Status s = checkPointer(areas[i], a, areas[i].base, a.used); !s)
-      return s;
-  }
-  for (size_t i = 0; i < function.results.size(); ++i) {
-    const NamedTensorType &r = function.results[i];
-    Area &area = areas[numArgs + i];
-    area.base = results ? static_cast<uint8_t *>(results[i]) : nullptr;
-    if (Status s = checkPointer(area, r, area.base, true); !s)
-      return s;
-    if (r.alias >= 0 && area.base != areas[r.alias].base)
-      return Status::error(
-          "result " + std::to_string(i) + " lives in the donated argument " +
-          std::to_string(r.alias) + "; pass the same pointer for both");
-  }
   std::vector<uint64_t> addresses;
-  for (size_t i = 0; i < numArgs + function.results.size(); ++i)
+  for (size_t i = 0; i < numArgs + function.results.size(); ++i) {
     addresses.push_back(reinterpret_cast<uint64_t>(areas[i].base));
+    if ((i >= numArgs || function.arguments[i].used) &&
+        addresses.back() % kAlignment)
+      return Status::error("expected " + areas[i].name +
+                           " to be aligned to 16 bytes, as memory of a GPU is; "
+                           "pass an aligned buffer");
+  }
   return checkDonatedMemory(function, addresses);
 }
 
@@ -220,6 +207,28 @@ PlacedBuffer EmulatorExecutable::Impl::place(const BufferRef &b) {
     p.name += "[" + std::to_string(offset) + ".." +
               std::to_string(offset + b.size) + ")";
   return p;
+}
+
+/// Buffers that parameters are only written through. Others of the launch may
+/// lie in the same place.
+std::vector<OutputBuffer>
+EmulatorExecutable::Impl::outputsOf(const Command &c) {
+  const std::vector<EmulatorParameterUse> &use = uses[c.kernel];
+  std::vector<OutputBuffer> outputs;
+  std::vector<PlacedBuffer> inputs;
+  for (size_t i = 0; i < std::min(c.args.size(), use.size()); ++i)
+    for (const BufferRef &b : c.args[i].buffers) {
+      bool isTable = c.args[i].kind == LaunchArg::Kind::PointerTable;
+      if (isTable || use[i].read)
+        inputs.push_back(place(b));
+      else if (use[i].written)
+        outputs.push_back({place(b), false});
+    }
+  for (OutputBuffer &o : outputs)
+    for (const PlacedBuffer &in : inputs)
+      o.overInput |= in.pointer < o.place.pointer + o.place.bytes &&
+                     o.place.pointer < in.pointer + in.bytes;
+  return outputs;
 }
 
 Status EmulatorExecutable::Impl::launch(const Command &c) {
@@ -264,7 +273,10 @@ Status EmulatorExecutable::Impl::launch(const Command &c) {
   launch.buffers = disjointBuffers(std::move(placed));
 
   LaunchReport one;
+  std::vector<OutputBuffer> outputs = outputsOf(c);
+  beginOutputs(outputs);
   Status status = module->launch(launch, one);
+  endOutputs(outputs);
   report.sum.counters.add(one.counters);
   report.sum.findings.insert(report.sum.findings.end(), one.findings.begin(),
                              one.findings.end());

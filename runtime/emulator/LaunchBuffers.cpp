@@ -3,6 +3,7 @@
 #include "LaunchBuffers.h"
 
 #include <algorithm>
+#include <cstring>
 #include <tuple>
 
 using namespace heddle;
@@ -33,4 +34,33 @@ emulator::disjointBuffers(std::vector<PlacedBuffer> placed) {
                        /*initialised=*/true, p.written});
   }
   return buffers;
+}
+
+/// In a record: written by an earlier launch.
+static constexpr uint8_t kEarlier = 2;
+
+void emulator::beginOutputs(const std::vector<OutputBuffer> &outputs) {
+  for (const OutputBuffer &o : outputs) {
+    uint8_t *written = o.place.written;
+    if (!written)
+      continue;
+    if (o.overInput) {
+      std::replace(written, written + o.place.bytes, uint8_t(1), kEarlier);
+      continue;
+    }
+    std::memset(written, 0, o.place.bytes);
+    std::memset(o.place.pointer, kPoison, o.place.bytes);
+  }
+}
+
+void emulator::endOutputs(const std::vector<OutputBuffer> &outputs) {
+  for (const OutputBuffer &o : outputs) {
+    if (!o.place.written || !o.overInput)
+      continue;
+    for (int64_t i = 0; i < o.place.bytes; ++i)
+      if (o.place.written[i] == kEarlier) {
+        o.place.written[i] = 0;
+        o.place.pointer[i] = kPoison;
+      }
+  }
 }

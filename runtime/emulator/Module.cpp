@@ -99,6 +99,33 @@ std::vector<std::string> EmulatorModule::kernels() const {
   return names;
 }
 
+std::vector<EmulatorParameterUse>
+EmulatorModule::parameterUses(const std::string &kernel) const {
+  const Table &table = impl->table;
+  std::vector<EmulatorParameterUse> uses;
+  int32_t number = -1;
+  for (size_t i = 0; i < table.kernels.size(); ++i)
+    if (table.kernels[i].name == kernel) {
+      number = static_cast<int32_t>(i);
+      uses.resize(table.kernels[i].params.size());
+    }
+  if (number < 0)
+    return uses;
+  for (const Site &s : table.sites) {
+    if (s.param == -2 || (s.kernel != number && s.kernel >= 0))
+      continue;
+    bool reads = s.kind == SiteKind::Load || s.kind == SiteKind::Atomic ||
+                 s.kind == SiteKind::AsyncCopy;
+    bool writes = s.kind == SiteKind::Store || s.kind == SiteKind::Atomic;
+    for (size_t i = 0; i < uses.size(); ++i)
+      if (s.kernel < 0 || s.param < 0 || s.param == static_cast<int32_t>(i)) {
+        uses[i].read |= reads;
+        uses[i].written |= writes;
+      }
+  }
+  return uses;
+}
+
 int64_t EmulatorModule::staticSharedBytes() const {
   return impl->table.sharedBytes;
 }

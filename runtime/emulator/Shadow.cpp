@@ -142,59 +142,71 @@ void Shadow::race(Thread &t, uint32_t site, bool write, uint32_t other,
       static_cast<int64_t>(buffer ? address - buffer->begin : address));
 }
 
-bool Shadow::checkWriters(Thread &t, const Writers &w, uint32_t half,
+bool Shadow::checkWriters(Thread &t, const Writers &w, uint32_t bytes,
                           uint32_t site, const Buffer *buffer, uint64_t address,
                           bool write) {
-  for (uint32_t h = 0; h < 2; ++h) {
-    if (!(half >> h & 1) || w.clock[h] < floor ||
-        ordered(t, w.thread[h], w.clock[h]))
+  for (uint32_t i = 0; i < 4; ++i) {
+    if (!(bytes >> i & 1) || w.clock[i] < floor)
+      continue;
+    // What was written at once is checked once.
+    if (i > 0 && (bytes >> (i - 1) & 1) && w.clock[i] == w.clock[i - 1] &&
+        w.thread[i] == w.thread[i - 1] && w.site[i] == w.site[i - 1])
+      continue;
+    if (ordered(t, w.thread[i], w.clock[i]))
       continue;
     const std::vector<Site> &sites = machine.plan.table->sites;
     if (sites[site].kind == SiteKind::Atomic &&
-        sites[w.site].kind == SiteKind::Atomic)
+        sites[w.site[i]].kind == SiteKind::Atomic)
       continue;
-    race(t, site, write, w.thread[h], w.site, true, buffer, address);
+    race(t, site, write, w.thread[i], w.site[i], true, buffer, address + i);
     return false;
   }
   return true;
 }
 
-bool Shadow::checkReaders(Thread &t, const Readers &r, uint32_t half,
+bool Shadow::checkReaders(Thread &t, const Readers &r, uint32_t bytes,
                           uint32_t site, const Buffer *buffer,
                           uint64_t address) {
   if (r.clock < floor)
     return true;
-  uint32_t mask = (half & 1 ? r.mask[0] : 0) | (half & 2 ? r.mask[1] : 0);
+  uint32_t mask = 0;
+  for (uint32_t i = 0; i < 4; ++i)
+    if (bytes >> i & 1)
+      mask |= r.mask[i];
   const std::vector<Site> &sites = machine.plan.table->sites;
   if (sites[site].kind == SiteKind::Atomic &&
       sites[r.site].kind == SiteKind::Atomic)
     return true;
   for (; mask; mask &= mask - 1) {
-    uint32_t other = r.warp * 32 + __builtin_ctz(mask);
+    uint32_t lane = __builtin_ctz(mask), other = r.warp * 32 + lane;
     if (ordered(t, other, r.clock))
       continue;
-    race(t, site, true, other, r.site, false, buffer, address);
+    uint32_t byte = 0;
+    while (!(bytes >> byte & 1) || !(r.mask[byte] >> lane & 1))
+      ++byte;
+    race(t, site, true, other, r.site, false, buffer, address + byte);
     return false;
   }
   return true;
 }
 
-void Shadow::noteReader(Thread &t, Readers &r, uint32_t half, uint32_t site) {
+void Shadow::noteReader(Thread &t, Readers &r, uint32_t bytes, uint32_t site) {
   if (r.clock != t.clock || r.warp != t.warp->index) {
     if (r.clock > t.clock && r.warp == t.warp->index)
       return;
     r.clock = t.clock;
     r.warp = t.warp->index;
-    r.mask[0] = r.mask[1] = 0;
+    std::fill(std::begin(r.mask), std::end(r.mask), 0);
   }
-  uint32_t bit = 1u << t.lane;
-  if (half & 1)
-    r.mask[0] |= bit;
-  if (half & 2)
-    r.mask[1] |= bit;
+  uint32_t bit = 1u << t.lane, all = 0;
+  for (uint32_t i = 0; i < 4; ++i) {
+    if (bytes >> i & 1)
+      r.mask[i] |= bit;
+    all |= r.mask[i];
+  }
   // A plain read among atomic ones races with atomics.
   const std::vector<Site> &sites = machine.plan.table->sites;
-  if (sites[site].kind != SiteKind::Atomic || (r.mask[0] | r.mask[1]) == bit)
+  if (sites[site].kind != SiteKind::Atomic || all == bit)
     r.site = site;
 }
 
@@ -248,15 +260,15 @@ void Shadow::readShared(Thread &t, uint32_t offset, uint32_t bytes,
   if (!racecheck)
     return;
   for (uint32_t c = offset / 4; c <= (offset + bytes - 1) / 4; ++c) {
-    uint32_t half = bytes >= 4 ? 3 : halves(c, offset, offset + bytes);
+    uint32_t touched = bytes >= 4 ? 15 : bytesIn(c, offset, offset + bytes);
     Writers &w = sharedWriters[c];
-    if ((w.clock[0] >= floor || w.clock[1] >= floor) &&
-        !checkWriters(t, w, half, site, nullptr, c * 4, false))
+    if (w.latest >= floor &&
+        !checkWriters(t, w, touched, site, nullptr, c * 4, false))
       return;
     w.readClock = std::max(w.readClock, t.clock);
     noteReader(t,
                sharedReaders[static_cast<size_t>(c) * numWarps + t.warp->index],
-               half, site);
+               touched, site);
   }
 }
 
@@ -280,22 +292,17 @@ void Shadow::writeShared(Thread &t, uint32_t offset, uint32_t bytes,
   if (!racecheck)
     return;
   for (uint32_t c = offset / 4; c <= (offset + bytes - 1) / 4; ++c) {
-    uint32_t half = bytes >= 4 ? 3 : halves(c, offset, offset + bytes);
+    uint32_t touched = bytes >= 4 ? 15 : bytesIn(c, offset, offset + bytes);
     Writers &w = sharedWriters[c];
     bool good = true;
-    if (w.clock[0] >= floor || w.clock[1] >= floor)
-      good = checkWriters(t, w, half, site, nullptr, c * 4, true);
+    if (w.latest >= floor)
+      good = checkWriters(t, w, touched, site, nullptr, c * 4, true);
     if (good && w.readClock >= floor)
       for (uint32_t i = 0; i < numWarps && good; ++i)
         good = checkReaders(
-            t, sharedReaders[static_cast<size_t>(c) * numWarps + i], half, site,
-            nullptr, c * 4);
-    for (uint32_t h = 0; h < 2; ++h)
-      if (half >> h & 1) {
-        w.clock[h] = t.clock;
-        w.thread[h] = static_cast<uint16_t>(t.index);
-      }
-    w.site = site;
+            t, sharedReaders[static_cast<size_t>(c) * numWarps + i], touched,
+            site, nullptr, c * 4);
+    w.note(touched, t.clock, t.index, site);
     if (!good)
       return;
   }
@@ -311,10 +318,8 @@ void Shadow::land(uint32_t offset, uint32_t bytes, uint32_t owner,
   if (!racecheck)
     return;
   for (uint32_t c = offset / 4; c <= (offset + bytes - 1) / 4; ++c) {
-    Writers &w = sharedWriters[c];
-    w.clock[0] = w.clock[1] = clock;
-    w.thread[0] = w.thread[1] = static_cast<uint16_t>(owner);
-    w.site = site;
+    sharedWriters[c].note(bytesIn(c, offset, offset + bytes), clock, owner,
+                          site);
   }
 }
 
@@ -329,27 +334,22 @@ void Shadow::accessGlobal(Thread &t, const Buffer &buffer, uint64_t address,
       lastPage = page.get();
     }
     GlobalCell &cell = (*lastPage)[c % 256];
-    uint32_t half = halves(c, address, address + bytes);
+    uint32_t touched = bytesIn(c, address, address + bytes);
     Writers &w = cell.writers;
     bool good = true;
-    if (w.clock[0] >= floor || w.clock[1] >= floor)
-      good = checkWriters(t, w, half, site, &buffer, c * 4, write);
+    if (w.latest >= floor)
+      good = checkWriters(t, w, touched, site, &buffer, c * 4, write);
     if (!write) {
       // The two latest warps are kept: enough for neighbours, cheap for all.
       Readers &a = cell.readers[0], &b = cell.readers[1];
       bool useA = a.warp == t.warp->index ||
                   (b.warp != t.warp->index && a.clock <= b.clock);
-      noteReader(t, useA ? a : b, half, site);
+      noteReader(t, useA ? a : b, touched, site);
       continue;
     }
     for (Readers &r : cell.readers)
-      good = good && checkReaders(t, r, half, site, &buffer, c * 4);
-    for (uint32_t h = 0; h < 2; ++h)
-      if (half >> h & 1) {
-        w.clock[h] = t.clock;
-        w.thread[h] = static_cast<uint16_t>(t.index);
-      }
-    w.site = site;
+      good = good && checkReaders(t, r, touched, site, &buffer, c * 4);
+    w.note(touched, t.clock, t.index, site);
     if (!good)
       return;
   }

@@ -7,8 +7,8 @@
 // at least as large for its thread. A block barrier raises all clocks to one
 // number, the floor: what is older needs no vector, and nothing needs clearing.
 //
-// A cell covers four bytes and tells its two halves apart, so that neighbours
-// of a 16-bit type do not race.
+// A cell covers four bytes and tells them apart, so that neighbours of a type
+// of 8 or 16 bits do not race.
 //
 //===----------------------------------------------------------------------===//
 
@@ -52,13 +52,25 @@ public:
   void acquire(Thread &t, const std::vector<uint32_t> &knowledge);
 
 private:
+  // Arrays have an element per byte of the cell.
   struct Readers {
-    uint32_t clock, mask[2], site, warp;
+    uint32_t clock, mask[4], site, warp;
   };
   struct Writers {
-    uint32_t clock[2], site;
-    uint16_t thread[2];
+    uint32_t clock[4], site[4];
+    uint16_t thread[4];
+    uint32_t latest; // largest clock
     uint32_t readClock;
+
+    void note(uint32_t bytes, uint32_t time, uint32_t writer, uint32_t op) {
+      for (uint32_t i = 0; i < 4; ++i)
+        if (bytes >> i & 1) {
+          clock[i] = time;
+          site[i] = op;
+          thread[i] = static_cast<uint16_t>(writer);
+        }
+      latest = latest > time ? latest : time;
+    }
   };
   struct GlobalCell {
     Writers writers;
@@ -69,17 +81,18 @@ private:
   static constexpr uint8_t kUnwritten = 0, kPending = 0x0f, kWritten = 0xff;
 
   bool ordered(const Thread &t, uint32_t other, uint32_t clock) const;
-  /// Bit 0, 1: the halves of the cell at `cell` that [begin, end) touches.
-  static uint32_t halves(uint64_t cell, uint64_t begin, uint64_t end) {
+  /// Bit i: byte i of the cell at `cell`, which [begin, end) touches.
+  static uint32_t bytesIn(uint64_t cell, uint64_t begin, uint64_t end) {
     uint64_t at = cell * 4;
-    return (begin < at + 2 && end > at ? 1 : 0) |
-           (begin < at + 4 && end > at + 2 ? 2 : 0);
+    uint32_t from = begin > at ? static_cast<uint32_t>(begin - at) : 0;
+    uint32_t to = end < at + 4 ? static_cast<uint32_t>(end - at) : 4;
+    return (15u >> (4 - to)) & (15u << from);
   }
-  bool checkWriters(Thread &t, const Writers &w, uint32_t half, uint32_t site,
+  bool checkWriters(Thread &t, const Writers &w, uint32_t bytes, uint32_t site,
                     const Buffer *buffer, uint64_t address, bool write);
-  bool checkReaders(Thread &t, const Readers &r, uint32_t half, uint32_t site,
+  bool checkReaders(Thread &t, const Readers &r, uint32_t bytes, uint32_t site,
                     const Buffer *buffer, uint64_t address);
-  void noteReader(Thread &t, Readers &r, uint32_t half, uint32_t site);
+  void noteReader(Thread &t, Readers &r, uint32_t bytes, uint32_t site);
   void race(Thread &t, uint32_t site, bool write, uint32_t other,
             uint32_t otherSite, bool otherWrote, const Buffer *buffer,
             uint64_t address);

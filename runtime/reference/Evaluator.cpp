@@ -225,6 +225,10 @@ LogicalResult Evaluation::evaluateOp(Operation *op, Operands operands,
         return evaluateAttention(o, operands, /*rows=*/nullptr, options,
                                  capture, results);
       })
+      .Case([&](AttentionGradOp o) {
+        return evaluateAttentionGrad(o, operands, /*rows=*/nullptr, options,
+                                     capture, results);
+      })
       .Case([&](SelectiveScanOp o) {
         return evaluateSelectiveScan(o, operands, options, results);
       })

@@ -66,10 +66,12 @@ LogicalResult evaluateScatterAdd(ScatterAddOp op, Operands operands,
       }
       uint64_t sum = static_cast<uint64_t>(output.integer[row * rowSize + c]) +
                      static_cast<uint64_t>(updates.integerAt(i * rowSize + c));
+      // Truth values are 0 and 1, wider integers are signed.
       output.integer[row * rowSize + c] =
-          width == 64
-              ? static_cast<int64_t>(sum)
-              : static_cast<int64_t>(sum << (64 - width)) >> (64 - width);
+          width == 64  ? static_cast<int64_t>(sum)
+          : width == 1 ? static_cast<int64_t>(sum & 1)
+                       : static_cast<int64_t>(sum << (64 - width)) >>
+                             (64 - width);
     }
   }
   if (options.mode == ReferenceMode::Declared)

@@ -38,6 +38,14 @@ llvm::LogicalResult evaluateAttention(AttentionOp op, Operands operands,
                                       const ReferenceOptions &options,
                                       Capture capture, Results &results);
 
+/// The gradient; with `rows`, the query, d_out, out and statistics hold those
+/// positions only, and d_query as well.
+llvm::LogicalResult
+evaluateAttentionGrad(AttentionGradOp op, Operands operands,
+                      const llvm::SmallVector<int64_t> *rows,
+                      const ReferenceOptions &options, Capture capture,
+                      Results &results);
+
 llvm::LogicalResult evaluateSelectiveScan(SelectiveScanOp op, Operands operands,
                                           const ReferenceOptions &options,
                                           Results &results);

@@ -46,8 +46,8 @@ public:
           checkGraphOp(&nested);
       return;
     }
-    if (isa<AttentionOp, linalg::LinalgOp, tensor::PadOp, tensor::GenerateOp>(
-            op)) {
+    if (isa<AttentionOp, AttentionGradOp, linalg::LinalgOp, tensor::PadOp,
+            tensor::GenerateOp>(op)) {
       for (Region &region : op->getRegions())
         for (Operation &nested : region.getOps())
           checkElementOp(&nested);

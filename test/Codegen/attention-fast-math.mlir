@@ -3,6 +3,7 @@
 // RUN: FileCheck %s --check-prefix=SOFTMAX < %t.v4.ll
 // RUN: heddle-compile %s --emit=llvm --cpu=x86-64-v3 -o %t.v3.ll
 // RUN: FileCheck %s < %t.v3.ll
+// RUN: heddle-compile %s --target=sm_80 --emit=mlir | FileCheck %s --check-prefix=GPU
 
 // Absent pairs are -inf and NaN has to go through: no instruction and no
 // function may say that neither occurs, or the guards are folded away.
@@ -10,6 +11,10 @@
 // CHECK-NOT: {{(^|[ "])(nnan|ninf|fast|no-nans-fp-math|no-infs-fp-math)[ "]}}
 // CHECK: define {{.*}}@attention_1_300_2_8_f32
 // CHECK-NOT: {{(^|[ "])(nnan|ninf|fast|no-nans-fp-math|no-infs-fp-math)[ "]}}
+
+// GPU-NOT: {{fastmath<[^>]*(nnan|ninf|fast)}}
+// GPU: llvm.func @attention_1_300_2_8_f32
+// GPU-NOT: {{fastmath<[^>]*(nnan|ninf|fast)}}
 
 // The files that are checked hold the kernels' arithmetic.
 // SOFTMAX: fcmp

@@ -28,31 +28,62 @@ func.func @sum(%x: tensor<64x8x9xbf16>) -> tensor<64xbf16> {
   return %y : tensor<64xbf16>
 }
 
-// Where points of the loops meet in one element, the sums are in memory, as f32
-// too, and one block makes them.
+// Where points of the loops meet in one element, each element looks for its
+// points: k follows from t, and t + k is only reached by some t. Blocks share the
+// elements.
 
-// CHECK-LABEL: func.func private @loops_45_bf16
+// CHECK-LABEL: func.func private @loops_4095_bf16
+// CHECK: scf.forall {{.*}} in (7)
+// CHECK: scf.for %[[O:[a-z0-9]*]] = %{{.*}} to
+// CHECK: arith.addi %[[O]], %c-3
+// CHECK: scf.for %[[T:[a-z0-9]*]] = %{{.*}} -> (f32)
+// CHECK: %[[K:.*]] = arith.subi %{{.*}}, %[[T]]
+// CHECK: %[[IS:.*]] = arith.cmpi ult, %[[K]], %c4
+// CHECK: scf.if %[[IS]] -> (f32)
+// CHECK: memref.load %{{.*}}[%[[K]]]
+// CHECK: arith.addf {{.*}} : f32
+// CHECK-NOT: memref.alloc
+// CHECK: arith.truncf
+// CHECK: memref.store {{.*}} : memref<4095xbf16>
+
+// CPU-LABEL: func.func private @loops_4095_bf16
+// CPU-SAME: heddle.num_blocks = 7 : i64, heddle.scratch_bytes = 0 : i64
+func.func @full_convolution(%x: tensor<4092xbf16>, %w: tensor<4xbf16>, %a: tensor<4095xbf16>) -> tensor<4095xbf16> {
+  %y = linalg.generic {indexing_maps = [affine_map<(t, k) -> (t)>, affine_map<(t, k) -> (k)>, affine_map<(t, k) -> (t + k)>],
+      iterator_types = ["reduction", "reduction"]} ins(%x, %w : tensor<4092xbf16>, tensor<4xbf16>) outs(%a : tensor<4095xbf16>) {
+  ^bb0(%l: bf16, %r: bf16, %c: bf16):
+    %m = arith.mulf %l, %r : bf16
+    %s = arith.addf %c, %m : bf16
+    linalg.yield %s : bf16
+  } -> tensor<4095xbf16>
+  return %y : tensor<4095xbf16>
+}
+
+// Results of different maps are made in the order of the loops, by one block.
+// Sums are in memory, as f32 too.
+
+// CHECK-LABEL: func.func private @loops_9_bf16
 // CHECK: scf.forall {{.*}} in (1)
-// CHECK: %[[SUMS:.*]] = memref.alloc() : memref<45xf32>
+// CHECK: %[[SUMS:.*]] = memref.alloc() : memref<9xf32>
 // CHECK: memref.store %{{.*}}, %[[SUMS]]
 // CHECK: memref.load %[[SUMS]]
 // CHECK: arith.addf {{.*}} : f32
 // CHECK: memref.store %{{.*}}, %[[SUMS]]
 // CHECK: memref.load %[[SUMS]]
 // CHECK: arith.truncf
-// CHECK: memref.store {{.*}} : memref<45xbf16>
+// CHECK: memref.store {{.*}} : memref<9xbf16>
 
-// CPU-LABEL: func.func private @loops_45_bf16
-// CPU-SAME: %[[SCRATCH:[a-z0-9]*]]: memref<192xi8>
-// CPU-SAME: heddle.num_blocks = 1 : i64, heddle.scratch_bytes = 192 : i64
-// CPU: memref.view %[[SCRATCH]]{{.*}} to memref<45xf32>
-func.func @full_convolution(%x: tensor<42xbf16>, %w: tensor<4xbf16>, %a: tensor<45xbf16>) -> tensor<45xbf16> {
-  %y = linalg.generic {indexing_maps = [affine_map<(t, k) -> (t)>, affine_map<(t, k) -> (k)>, affine_map<(t, k) -> (t + k)>],
-      iterator_types = ["reduction", "reduction"]} ins(%x, %w : tensor<42xbf16>, tensor<4xbf16>) outs(%a : tensor<45xbf16>) {
-  ^bb0(%l: bf16, %r: bf16, %c: bf16):
-    %m = arith.mulf %l, %r : bf16
-    %s = arith.addf %c, %m : bf16
-    linalg.yield %s : bf16
-  } -> tensor<45xbf16>
-  return %y : tensor<45xbf16>
+// CPU-LABEL: func.func private @loops_9_bf16
+// CPU-SAME: %[[SCRATCH:[a-z0-9]*]]: memref<128xi8>
+// CPU-SAME: heddle.num_blocks = 1 : i64, heddle.scratch_bytes = 128 : i64
+// CPU: memref.view %[[SCRATCH]]{{.*}} to memref<9xf32>
+func.func @two_maps(%x: tensor<6x4xbf16>, %a: tensor<9xbf16>, %b: tensor<6xbf16>) -> (tensor<9xbf16>, tensor<6xbf16>) {
+  %y, %z = linalg.generic {indexing_maps = [affine_map<(t, k) -> (t, k)>, affine_map<(t, k) -> (t + k)>, affine_map<(t, k) -> (t)>],
+      iterator_types = ["reduction", "reduction"]} ins(%x : tensor<6x4xbf16>) outs(%a, %b : tensor<9xbf16>, tensor<6xbf16>) {
+  ^bb0(%v: bf16, %s: bf16, %r: bf16):
+    %p = arith.addf %s, %v : bf16
+    %q = arith.addf %r, %s : bf16
+    linalg.yield %p, %q : bf16, bf16
+  } -> (tensor<9xbf16>, tensor<6xbf16>)
+  return %y, %z : tensor<9xbf16>, tensor<6xbf16>
 }

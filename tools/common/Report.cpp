@@ -90,22 +90,35 @@ void printSignature(const char *title,
   }
 }
 
-std::optional<KernelOccupancy> occupancyIn(const OccupancyOf &occupancy,
-                                           const GpuImage &image,
-                                           const GpuKernel &kernel) {
-  if (!occupancy || image.kind == GpuImageKind::Emulator)
-    return std::nullopt;
-  return occupancy(image.target, kernel);
+KernelFacts factsIn(const KernelFactsOf &facts, const Function &function,
+                    const GpuImage &image, size_t kernel) {
+  if (!facts || kernel >= function.kernels.size())
+    return {};
+  return facts(image.target, function.kernels[kernel], image.kernels[kernel]);
 }
 
 /// A figure that may be unknown.
 Json known(int64_t value) { return value < 0 ? Json() : Json(value); }
 
-Json reportImages(const Function &function, const OccupancyOf &occupancy) {
+void addFacts(const KernelFacts &facts, Json &kernel) {
+  if (facts.occupancy) {
+    kernel["blocks_per_sm"] = facts.occupancy->blocksPerSM;
+    kernel["occupancy"] = facts.occupancy->fraction;
+    kernel["limited_by"] = facts.occupancy->limit;
+  }
+  if (!facts.chip.empty()) {
+    kernel["chip"] = facts.chip;
+    kernel["roofline_us"] = facts.rooflineSeconds * 1e6;
+    kernel["roofline_limit"] = facts.rooflineLimit;
+  }
+}
+
+Json reportImages(const Function &function, const KernelFactsOf &facts) {
   Json list = Json::array();
   for (const GpuImage &image : function.images) {
     Json kernels = Json::array();
-    for (const GpuKernel &k : image.kernels) {
+    for (size_t i = 0; i < image.kernels.size(); ++i) {
+      const GpuKernel &k = image.kernels[i];
       Json kernel{{"symbol", k.symbol},
                   {"grid", k.grid},
                   {"block", k.block},
@@ -114,12 +127,9 @@ Json reportImages(const Function &function, const OccupancyOf &occupancy) {
                   {"spill_bytes", known(k.spillBytes)},
                   {"stack_bytes", known(k.stackBytes)},
                   {"static_shared_bytes", known(k.staticSharedBytes)},
+                  {"global_bytes", known(k.globalBytes)},
                   {"tile", k.tile}};
-      if (auto o = occupancyIn(occupancy, image, k)) {
-        kernel["blocks_per_sm"] = o->blocksPerSM;
-        kernel["occupancy"] = o->fraction;
-        kernel["limited_by"] = o->limit;
-      }
+      addFacts(factsIn(facts, function, image, i), kernel);
       kernels.push_back(std::move(kernel));
     }
     list.push_back(
@@ -149,33 +159,69 @@ int64_t sharedOf(const GpuKernel &k) {
   return k.sharedBytes + std::max<int64_t>(k.staticSharedBytes, 0);
 }
 
-void printImages(const Function &function, const OccupancyOf &occupancy,
+/// What the kernels of an image take of a multiprocessor.
+void printResources(const Function &function, const GpuImage &image,
+                    const KernelFactsOf &facts, int column, std::ostream &os) {
+  os << format("    %-*s %8s %6s %10s %6s %6s %8s  %s\n", column, "name",
+               "grid", "block", "registers", "spills", "stack", "shared",
+               "occupancy");
+  for (size_t i = 0; i < image.kernels.size(); ++i) {
+    const GpuKernel &k = image.kernels[i];
+    os << format("    %-*s %8s %6s %10s %6s %6s %8" PRId64, column,
+                 k.symbol.c_str(), dims(k.grid).c_str(), dims(k.block).c_str(),
+                 orUnknown(k.registers).c_str(),
+                 orUnknown(k.spillBytes).c_str(),
+                 orUnknown(k.stackBytes).c_str(), sharedOf(k));
+    if (auto o = factsIn(facts, function, image, i).occupancy)
+      os << format("  %.0f %%, %d blocks per SM, limited by %s",
+                   100 * o->fraction, o->blocksPerSM, o->limit.c_str());
+    else
+      os << "  ?";
+    os << "\n";
+  }
+}
+
+/// What they have to do at least, what they do, and the time it takes at least.
+void printWork(const Function &function, const GpuImage &image,
+               const KernelFactsOf &facts, int column, std::ostream &os) {
+  std::string chip;
+  for (size_t i = 0; i < image.kernels.size() && chip.empty(); ++i)
+    chip = factsIn(facts, function, image, i).chip;
+  os << format("    %-*s %10s %10s %10s %6s  %s\n", column, "", "MFLOP",
+               "floor MiB", "moved MiB", "ratio",
+               (chip.empty() ? "" : "least time on " + chip).c_str());
+  for (size_t i = 0; i < image.kernels.size(); ++i) {
+    const GpuKernel &k = image.kernels[i];
+    const KernelInfo &info = function.kernels[i];
+    os << format("    %-*s %10.3f %10.3f", column, k.symbol.c_str(),
+                 static_cast<double>(info.flops) * 1e-6, mib(info.minBytes));
+    if (k.globalBytes < 0 || info.minBytes < 1)
+      os << format(" %10s %6s", "?", "?");
+    else
+      os << format(" %10.3f %6.2f", mib(k.globalBytes),
+                   static_cast<double>(k.globalBytes) /
+                       static_cast<double>(info.minBytes));
+    if (KernelFacts f = factsIn(facts, function, image, i); !f.chip.empty())
+      os << format("  %.3f us, limited by %s", f.rooflineSeconds * 1e6,
+                   f.rooflineLimit.c_str());
+    os << "\n";
+  }
+}
+
+void printImages(const Function &function, const KernelFactsOf &facts,
                  std::ostream &os) {
   for (const GpuImage &image : function.images) {
     os << "  " << gpuImageKindName(image.kind) << " for " << image.target
        << ", " << image.bytes.size() << " bytes";
     if (image.ptxVersion)
       os << ", PTX ISA " << ptxVersionText(image.ptxVersion);
+    os << "\n";
     size_t width = 4;
     for (const GpuKernel &k : image.kernels)
       width = std::max(width, k.symbol.size());
     int column = static_cast<int>(width);
-    os << format("\n    %-*s %8s %6s %10s %6s %6s %8s  %s\n", column, "name",
-                 "grid", "block", "registers", "spills", "stack", "shared",
-                 "occupancy");
-    for (const GpuKernel &k : image.kernels) {
-      os << format("    %-*s %8s %6s %10s %6s %6s %8" PRId64, column,
-                   k.symbol.c_str(), dims(k.grid).c_str(),
-                   dims(k.block).c_str(), orUnknown(k.registers).c_str(),
-                   orUnknown(k.spillBytes).c_str(),
-                   orUnknown(k.stackBytes).c_str(), sharedOf(k));
-      if (auto o = occupancyIn(occupancy, image, k))
-        os << format("  %.0f %%, %d blocks per SM, limited by %s",
-                     100 * o->fraction, o->blocksPerSM, o->limit.c_str());
-      else
-        os << "  ?";
-      os << "\n";
-    }
+    printResources(function, image, facts, column, os);
+    printWork(function, image, facts, column, os);
   }
 }
 
@@ -194,7 +240,7 @@ Status heddle::parseReportFormat(const std::string &value,
 }
 
 Json heddle::reportFunction(const Function &function, int threads,
-                            const OccupancyOf &occupancy) {
+                            const KernelFactsOf &facts) {
   CommandCounts counts(function);
   Json kernels = Json::array();
   int64_t flops = 0;
@@ -207,6 +253,9 @@ Json heddle::reportFunction(const Function &function, int threads,
                        {"launches", counts.launches[i]},
                        {"blocks", kernel.numBlocks},
                        {"flops", kernel.flops},
+                       {"matrix_flops", kernel.matrixFlops},
+                       {"matrix_type", kernel.matrixType},
+                       {"special_ops", kernel.specialOps},
                        {"min_bytes", kernel.minBytes},
                        {"scratch_bytes", kernel.scratchBytes}});
   }
@@ -219,7 +268,7 @@ Json heddle::reportFunction(const Function &function, int threads,
               {"results", reportSignature(function.results, false)},
               {"flops", flops},
               {"kernels", std::move(kernels)},
-              {"images", reportImages(function, occupancy)},
+              {"images", reportImages(function, facts)},
               {"commands",
                {{"launch", counts.of(Command::Kind::Launch)},
                 {"copy", counts.of(Command::Kind::Copy)},
@@ -242,10 +291,10 @@ Json heddle::reportFunction(const Function &function, int threads,
 }
 
 Json heddle::reportProgram(const Program &program, int threads,
-                           const OccupancyOf &occupancy) {
+                           const KernelFactsOf &facts) {
   Json functions = Json::array();
   for (const Function &function : program.functions)
-    functions.push_back(reportFunction(function, threads, occupancy));
+    functions.push_back(reportFunction(function, threads, facts));
   return Json{{"target", program.target},
               {"isa", program.isa},
               {"isa_features", program.isaFeatures},
@@ -254,8 +303,7 @@ Json heddle::reportProgram(const Program &program, int threads,
 }
 
 void heddle::printFunctionReport(const Function &function, int threads,
-                                 std::ostream &os,
-                                 const OccupancyOf &occupancy) {
+                                 std::ostream &os, const KernelFactsOf &facts) {
   CommandCounts counts(function);
   os << "function " << function.name << "\n";
   printSignature("arguments", function.arguments, os);
@@ -281,7 +329,7 @@ void heddle::printFunctionReport(const Function &function, int threads,
      << counts.of(Command::Kind::Fill) << " fill, "
      << counts.of(Command::Kind::Repeat) << " repeat\n";
 
-  printImages(function, occupancy, os);
+  printImages(function, facts, os);
 
   const MemoryPlan &plan = function.plan;
   os << format("  memory in MiB with %d thread%s\n", threads,
@@ -298,12 +346,11 @@ void heddle::printFunctionReport(const Function &function, int threads,
 }
 
 void heddle::printProgramReport(const Program &program, int threads,
-                                std::ostream &os,
-                                const OccupancyOf &occupancy) {
+                                std::ostream &os, const KernelFactsOf &facts) {
   os << "target " << program.target << ", " << program.isa << ", made by "
      << program.producer << "\n";
   for (const Function &function : program.functions) {
     os << "\n";
-    printFunctionReport(function, threads, os, occupancy);
+    printFunctionReport(function, threads, os, facts);
   }
 }

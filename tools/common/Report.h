@@ -35,25 +35,33 @@ struct KernelOccupancy {
   double fraction = 0; // of the warps that fit at most
   std::string limit;   // what there is too little of: "registers"
 };
-/// Of a kernel on a target. Only tools with the compiler know GPUs; without
-/// one, or where it knows nothing of a kernel, reports leave it out.
-using OccupancyOf = std::function<std::optional<KernelOccupancy>(
-    const std::string &target, const GpuKernel &kernel)>;
+/// What is known of a kernel on a GPU beside what its image says.
+struct KernelFacts {
+  std::optional<KernelOccupancy> occupancy;
+  std::string chip;          // that the roofline is of: "H200"; empty: none
+  double rooflineSeconds = 0; // the least time of a launch
+  std::string rooflineLimit; // what takes it: "memory", "matrix units", ...
+};
+/// Of a kernel in an image for `target`. Only tools with the compiler know GPUs;
+/// without one, or where it knows nothing of a kernel, reports leave it out.
+using KernelFactsOf =
+    std::function<KernelFacts(const std::string &target, const KernelInfo &info,
+                              const GpuKernel &kernel)>;
 
 /// Signature, kernels, command counts and the memory plan of one function.
 /// Figures that depend on the number of workers (temp, footprint) are for
 /// `threads` of them. Sizes with the suffix `_mb` are MiB, others are bytes.
 Json reportFunction(const Function &function, int threads,
-                    const OccupancyOf &occupancy = {});
+                    const KernelFactsOf &facts = {});
 /// The whole program: target, instruction set, producer and every function.
 Json reportProgram(const Program &program, int threads,
-                   const OccupancyOf &occupancy = {});
+                   const KernelFactsOf &facts = {});
 
 /// The same for people.
 void printFunctionReport(const Function &function, int threads,
-                         std::ostream &os, const OccupancyOf &occupancy = {});
+                         std::ostream &os, const KernelFactsOf &facts = {});
 void printProgramReport(const Program &program, int threads, std::ostream &os,
-                        const OccupancyOf &occupancy = {});
+                        const KernelFactsOf &facts = {});
 
 } // namespace heddle
 

@@ -3,6 +3,8 @@
 #include "Compile.h"
 #include "EmitGpu.h"
 
+#include "common/GpuFacts.h"
+
 #include "mlir/Bytecode/BytecodeReader.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/IR/AsmState.h"
@@ -42,21 +44,12 @@ static Status writeOutput(const Options &options, const Program &program,
   return Status::error(failure + "; choose a writable place with -o");
 }
 
-static std::optional<KernelOccupancy> occupancyOf(const std::string &target,
-                                                  const GpuKernel &kernel) {
-  std::optional<Occupancy> o = kernelOccupancy(target, kernel);
-  if (!o)
-    return std::nullopt;
-  return KernelOccupancy{o->blocksPerSM, o->fraction,
-                         limitName(o->limit).str()};
-}
-
 static void printReport(const Options &options, const Program &program) {
+  KernelFactsOf facts = kernelFactsOn(options.chip);
   if (options.report == ReportFormat::Json)
-    std::cout << reportProgram(program, options.threads, occupancyOf).dump(2)
-              << "\n";
+    std::cout << reportProgram(program, options.threads, facts).dump(2) << "\n";
   else if (options.report == ReportFormat::Text)
-    printProgramReport(program, options.threads, std::cout, occupancyOf);
+    printProgramReport(program, options.threads, std::cout, facts);
   std::cout.flush();
 }
 
@@ -82,6 +75,14 @@ static bool render(const Options &options, ModuleOp module, std::string &text) {
         emitLLVMText(module, options.compile, options.emit == Emit::Asm, text));
   }
   return false;
+}
+
+/// A gpu.module whose kernels need no more than PTX emission.
+static bool isContractN(ModuleOp module) {
+  if (module.getOps<gpu::GPUModuleOp>().empty())
+    return false;
+  return !module.walk([](gpu::GPUFuncOp) { return WalkResult::interrupt(); })
+              .wasInterrupted();
 }
 
 /// Compiles one model; its functions join those of `program`.
@@ -110,7 +111,7 @@ static bool compileModel(const Options &options, const std::string &input,
     return false;
 
   bool gpuText = options.emit == Emit::Ptx || options.emit == Emit::Cubin;
-  if (gpuText && !module->getOps<gpu::GPUModuleOp>().empty())
+  if (gpuText && isContractN(*module))
     return succeeded(emitGpu(options, *module, text));
 
   CompileOptions compile = options.compile;

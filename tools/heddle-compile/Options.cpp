@@ -46,6 +46,12 @@ struct Flags {
   cl::opt<std::string> cpu{
       "cpu", cl::desc("native (default), x86-64-v3 or x86-64-v4"),
       cl::init("native"), cl::value_desc("name"), cl::cat(category)};
+  cl::opt<std::string> f32Precision{
+      "f32-precision",
+      cl::desc(
+          "products of f32 on a GPU: ieee (default), or tf32 on the matrix "
+          "unit, whose operands have 10 bits of mantissa"),
+      cl::init("ieee"), cl::value_desc("kind"), cl::cat(category)};
   cl::opt<std::string> emit{
       "emit",
       cl::desc("what to write: bundle (default), mlir; for a CPU llvm, asm; "
@@ -65,6 +71,12 @@ struct Flags {
       cl::desc("print signature, kernels, commands and memory plan to standard "
                "output: text (default) or json"),
       cl::value_desc("format"), cl::ValueOptional, cl::cat(category)};
+  cl::opt<std::string> chip{
+      "chip",
+      cl::desc("product that the report's least times are of: h200, h100, "
+               "a100, rtx3090, ... (--list-targets); default: the first of each "
+               "target"),
+      cl::value_desc("name"), cl::cat(category)};
   cl::opt<std::string> threads{
       "threads",
       cl::desc("workers that the report's memory figures are for; default: the "
@@ -95,6 +107,11 @@ struct Flags {
                       cl::desc("put machine code of each GPU beside the PTX; "
                                "needs ptxas"),
                       cl::cat(category)};
+  cl::opt<bool> emulator{
+      "emulator",
+      cl::desc("put code for the emulator of each GPU beside the PTX; it runs on "
+               "CPUs with the features of this one"),
+      cl::cat(category)};
   cl::opt<bool> listTargets{"list-targets", cl::desc("list the targets"),
                             cl::cat(category)};
 };
@@ -104,9 +121,10 @@ void releaseNames() {
   auto &registered = cl::getRegisteredOptions();
   llvm::SmallVector<cl::Option *> taken;
   for (llvm::StringRef name :
-       {"o", "output", "target", "cpu", "emit", "compile-to", "entry", "report",
-        "threads", "verify-each", "list-targets", "ptx-version", "line-info",
-        "libdevice", "ptxas", "cubin"})
+       {"o", "output", "target", "cpu", "f32-precision", "emit", "compile-to",
+        "entry", "report", "threads", "verify-each", "list-targets",
+        "ptx-version", "line-info", "libdevice", "ptxas", "cubin", "chip",
+        "emulator"})
     if (cl::Option *option = registered.lookup(name))
       taken.push_back(option);
   for (cl::Option *option : taken)
@@ -219,6 +237,10 @@ static Status readEmit(Options &options) {
     return Status::error(
         "expected a bundle for GPUs with --cubin, got --target=" + own.target +
         "; --emit=cubin writes one alone");
+  if (own.emulator && (!gpu || options.emit != Emit::Bundle))
+    return Status::error(
+        "expected a bundle for GPUs with --emulator, got --target=" +
+        own.target + "; pass --target=sm_80 or the like");
   if (gpuCode && partial)
     return Status::error("expected no --compile-to with --emit=" + own.emit +
                          ", got '" + own.compileTo + "'");
@@ -264,9 +286,30 @@ static Status readGpuOptions(Options &options) {
   gpu.ptx.libdevice = own.libdevice;
   gpu.ptxas = own.ptxas;
   gpu.makeCubin = own.cubin;
+  gpu.makeEmulator = own.emulator;
   if (own.ptxVersion.empty())
     return {};
   return readPtxVersion(own.ptxVersion, gpu.ptx.ptxVersion);
+}
+
+/// The chip of the report, which has to run some of the targets.
+static Status readChip(Options &options) {
+  const Flags &own = flags();
+  if (own.chip.empty())
+    return {};
+  if (!own.report.getNumOccurrences())
+    return Status::error("expected --report with --chip=" + own.chip +
+                         ", found none");
+  const GpuTarget *newest = nullptr;
+  std::string error;
+  if (failed(findGpuChip(own.chip, options.chip, newest, error)))
+    return Status::error("--chip: " + error);
+  for (const GpuTarget *target : options.gpus)
+    if (runsOn(*target, *options.chip))
+      return {};
+  return Status::error("expected --target=" + newest->name.str() +
+                       " or an earlier GPU with --chip=" + own.chip +
+                       ", got --target=" + own.target);
 }
 
 static Status readOptions(Options &options) {
@@ -286,6 +329,14 @@ static Status readOptions(Options &options) {
     return status;
   if (own.cpu != "native" && own.cpu != "x86-64-v3" && own.cpu != "x86-64-v4")
     return expectedOneOf("cpu", "native, x86-64-v3 or x86-64-v4", own.cpu);
+  std::optional<F32Precision> precision = parseF32Precision(own.f32Precision);
+  if (!precision)
+    return expectedOneOf("f32-precision", "ieee or tf32", own.f32Precision);
+  if (*precision == F32Precision::Tf32 && options.gpus.empty())
+    return expectedOneOf("target",
+                         GpuTarget::names() + " with --f32-precision=tf32",
+                         own.target);
+  options.compile.f32Precision = *precision;
   options.compile.target = own.target;
   options.compile.cpu = own.cpu;
   options.compile.entry = own.entry;
@@ -309,6 +360,8 @@ static Status readOptions(Options &options) {
       return Status::error("expected one use of standard output, got -o - and "
                            "--report; write the bundle to a file");
   }
+  if (Status status = readChip(options); !status.ok())
+    return status;
   options.threads = cpuThreads();
   if (!own.threads.empty() &&
       (!llvm::to_integer(own.threads.getValue(), options.threads) ||

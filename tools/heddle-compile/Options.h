@@ -25,6 +25,8 @@ struct Options {
   bool listTargets = false;
   CompileOptions compile;
   llvm::SmallVector<const GpuTarget *> gpus; // none: a CPU; one for GPU text
+  const GpuChip *chip = nullptr; // of the report's least times; null: the first
+                                 // product of each target
 };
 
 /// Registers the options of MLIR's pass manager, printer and context beside our

@@ -5,6 +5,7 @@
 #include "heddle/Runtime/CpuDevice.h"
 #include "heddle/Runtime/Npy.h"
 #include "heddle/Runtime/Random.h"
+#include "heddle/Runtime/TensorArchive.h"
 
 #include <algorithm>
 #include <iostream>
@@ -130,12 +131,44 @@ static Status readFiles(const Function &function,
   return {};
 }
 
+static std::string nameOf(const Function &function, size_t i) {
+  const std::string &name = function.arguments[i].name;
+  return name.empty() ? "arg" + std::to_string(i) : name;
+}
+
+/// Takes the arguments that no --input gave from the archive; `given` says which
+/// ones have values now. A tensor that no argument takes is an error.
+static Status readArchive(const Function &function,
+                          const TensorArchive &archive,
+                          const std::vector<const InputSpec *> &specs,
+                          std::vector<HostTensor> &arguments,
+                          std::vector<bool> &given) {
+  std::set<std::string> known;
+  for (size_t i = 0; i < specs.size(); ++i) {
+    given.push_back(specs[i] && !specs[i]->path.empty());
+    std::string name = nameOf(function, i);
+    known.insert(name);
+    if (specs[i] || !archive.contains(name))
+      continue;
+    if (Status s = archive.read(name, arguments[i], &function.arguments[i].type);
+        !s.ok())
+      return s;
+    given[i] = true;
+  }
+  for (const std::string &name : archive.names())
+    if (!known.count(name))
+      return Status::error("expected --inputs to name arguments of " +
+                           signature(function) + ", got '" + name + "'");
+  return {};
+}
+
 static void drawRandom(const Function &function, const Options &options,
                        const std::vector<const InputSpec *> &specs,
+                       const std::vector<bool> &given,
                        std::vector<HostTensor> &arguments) {
   std::string said;
   for (size_t i = 0; i < specs.size(); ++i) {
-    if (specs[i] && !specs[i]->path.empty())
+    if (given[i])
       continue;
     uint64_t seed = specs[i] ? specs[i]->seed : i;
     const NamedTensorType &argument = function.arguments[i];
@@ -145,10 +178,8 @@ static void drawRandom(const Function &function, const Options &options,
     fill.threads = options.threads;
     fillRandom(arguments[i], fill);
     if (!specs[i])
-      said +=
-          (said.empty() ? "" : ", ") +
-          (argument.name.empty() ? "arg" + std::to_string(i) : argument.name) +
-          "=random:" + std::to_string(seed);
+      said += (said.empty() ? "" : ", ") + nameOf(function, i) +
+              "=random:" + std::to_string(seed);
   }
   if (!said.empty())
     std::cerr << "heddle-run: inputs not given are drawn: " << said << "\n";
@@ -161,17 +192,24 @@ Status heddle::run::bindArguments(const Options &options,
   std::vector<const Function *> candidates;
   if (Status s = findFunctions(program, options.function, candidates); !s.ok())
     return s;
+  TensorArchive archive;
+  if (!options.inputArchive.empty())
+    if (Status s = TensorArchive::open(options.inputArchive, archive); !s.ok())
+      return s;
   Status firstError;
   for (const Function *candidate : candidates) {
     std::vector<const InputSpec *> specs;
+    std::vector<bool> given;
     Status status = assign(*candidate, options.inputs, specs);
     if (status.ok())
       status = checkMemory(*candidate);
     if (status.ok())
       status = readFiles(*candidate, specs, arguments);
+    if (status.ok())
+      status = readArchive(*candidate, archive, specs, arguments, given);
     if (status.ok()) {
       function = candidate;
-      drawRandom(*candidate, options, specs, arguments);
+      drawRandom(*candidate, options, specs, given, arguments);
       return {};
     }
     if (firstError.ok())

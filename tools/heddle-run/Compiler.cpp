@@ -2,6 +2,7 @@
 
 #include "Compiler.h"
 
+#include "common/GpuFacts.h"
 #include "heddle/Dialect/Heddle/IR/Heddle.h"
 #include "heddle/Dialect/Heddle/Transforms/Passes.h"
 #include "heddle/Pipelines/Pipelines.h"
@@ -140,6 +141,8 @@ Status heddle::run::compileModel(const std::string &text,
   CompileOptions options;
   options.entry = request.entry;
   options.target = request.target;
+  if (request.tf32)
+    options.f32Precision = F32Precision::Tf32;
   options.gpu.makePtx = !request.emulator;
   options.gpu.makeEmulator = request.emulator;
   if (!model.get() ||
@@ -157,13 +160,10 @@ std::string heddle::run::targetOfArchitecture(int sm) {
   return name;
 }
 
-std::optional<KernelOccupancy>
-heddle::run::occupancyOf(const std::string &target, const GpuKernel &kernel) {
-  std::optional<Occupancy> o = kernelOccupancy(target, kernel);
-  if (!o)
-    return std::nullopt;
-  return KernelOccupancy{o->blocksPerSM, o->fraction,
-                         limitName(o->limit).str()};
+KernelFacts heddle::run::kernelFacts(const std::string &target,
+                                     const KernelInfo &info,
+                                     const GpuKernel &kernel) {
+  return kernelFactsOn(nullptr)(target, info, kernel);
 }
 
 Status heddle::run::importModel(const std::string &text,
@@ -244,7 +244,7 @@ Rounding heddle::run::roundingOf(const Function &function) {
     op->print(os);
     op->walk([&](Operation *inner) {
       auto linalgOp = dyn_cast<linalg::LinalgOp>(inner);
-      products += isa<AttentionOp>(inner) ||
+      products += isa<AttentionOp, AttentionGradOp>(inner) ||
                   (linalgOp && linalgOp.getNumReductionLoops() > 0 &&
                    linalgOp.getNumDpsInputs() > 1);
     });
@@ -253,6 +253,7 @@ Rounding heddle::run::roundingOf(const Function &function) {
   rounding.bf16 = source.contains("bf16");
   rounding.tf32 = source.contains("tf32");
   rounding.model = products > 1;
+  rounding.backward |= source.contains("heddle.attention_grad");
   for (size_t at = source.find("f16"); at != llvm::StringRef::npos;
        at = source.find("f16", at + 1))
     rounding.f16 |= at == 0 || source[at - 1] != 'b';

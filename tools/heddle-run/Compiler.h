@@ -35,6 +35,7 @@ struct CompileRequest {
   std::string entry;          // empty: every public function
   std::string target = "cpu"; // this CPU, or a GPU as sm_80
   bool emulator = false;      // for the emulator of that GPU
+  bool tf32 = false;          // products of f32 on the matrix unit
 };
 
 /// Compiles a model in MLIR text or bytecode. `name` is what its diagnostics
@@ -46,9 +47,9 @@ Status compileModel(const std::string &text, const std::string &name,
 /// compute capability 8.6); empty where there is none.
 std::string targetOfArchitecture(int sm);
 
-/// Occupancy of a kernel by the limits of its target; nothing where unknown.
-std::optional<KernelOccupancy> occupancyOf(const std::string &target,
-                                           const GpuKernel &kernel);
+/// What the compiler knows of a kernel on a target, for reports.
+KernelFacts kernelFacts(const std::string &target, const KernelInfo &info,
+                        const GpuKernel &kernel);
 
 /// Reads signatures only: a program without kernels whose functions carry their
 /// source, for the reference device.

@@ -20,9 +20,9 @@ Status heddle::run::compileModel(const std::string &, const std::string &name,
 
 std::string heddle::run::targetOfArchitecture(int) { return ""; }
 
-std::optional<KernelOccupancy> heddle::run::occupancyOf(const std::string &,
-                                                        const GpuKernel &) {
-  return std::nullopt;
+KernelFacts heddle::run::kernelFacts(const std::string &, const KernelInfo &,
+                                     const GpuKernel &) {
+  return {};
 }
 
 Status heddle::run::importModel(const std::string &, const std::string &name,

@@ -41,6 +41,7 @@ static Status readBytes(const std::string &path, std::string &bytes) {
 static Status chooseTarget(const Options &options, CompileRequest &request) {
   request.emulator = options.device == DeviceKind::Emulator;
   request.target = options.target;
+  request.tf32 = options.tf32;
   if (!request.target.empty())
     return {};
   std::vector<CudaDeviceInfo> devices;
@@ -110,12 +111,27 @@ static Status repeat(const Options &options, Timing &timing, Once once) {
   for (int i = 0; i < untimed; ++i)
     if (Status s = once(); !s.ok())
       return s;
-  for (int i = 0; i < options.repeats; ++i) {
+  auto sample = [&](int runs, double &milliseconds) -> Status {
     Clock::time_point start = Clock::now();
-    if (Status s = once(); !s.ok())
-      return s;
+    for (int i = 0; i < runs; ++i)
+      if (Status s = once(); !s.ok())
+        return s;
     std::chrono::duration<double, std::milli> elapsed = Clock::now() - start;
-    timing.samples.push_back(elapsed.count());
+    milliseconds = elapsed.count() / runs;
+    return {};
+  };
+  double one = 0;
+  timing.inner = options.inner;
+  if (options.repeats && timing.inner == 0) {
+    if (Status s = sample(1, one); !s.ok())
+      return s;
+    timing.inner =
+        static_cast<int>(std::clamp(50 / std::max(one, 1e-4), 1.0, 200.0));
+  }
+  for (int i = 0; i < options.repeats; ++i) {
+    if (Status s = sample(timing.inner, one); !s.ok())
+      return s;
+    timing.samples.push_back(one);
   }
   return {};
 }
@@ -214,7 +230,9 @@ static Status executeEmulator(const Options &options, const Program &program,
 static Status executeCuda(const Options &options, const Program &program,
                           const Function &function,
                           std::vector<HostTensor> &arguments,
-                          std::vector<HostTensor> &results, Timing &timing) {
+                          std::vector<HostTensor> &results,
+                          Execution &execution) {
+  Timing &timing = execution.timing;
   CudaOptions cuda;
   cuda.device = options.deviceOrdinal;
   cuda.checkLaunches = options.checkLaunches;
@@ -234,11 +252,15 @@ static Status executeCuda(const Options &options, const Program &program,
   CudaTiming samples;
   samples.warmup = options.warmup;
   samples.repeats = options.repeats;
+  samples.inner = options.inner;
   Status status =
       executable->runHost(argumentPointers.data(), resultPointers.data(),
                           options.repeats ? &samples : nullptr);
   timing.samples.assign(samples.milliseconds.begin(),
                         samples.milliseconds.end());
+  timing.inner = samples.inner;
+  execution.image = executable->image();
+  execution.cuda = std::move(executable);
   return status;
 }
 
@@ -279,6 +301,7 @@ Status heddle::run::execute(const Options &options, const Program &program,
   if (options.device == DeviceKind::Reference)
     return executeReference(options, function, arguments, results, timing);
   if (options.device == DeviceKind::Cuda)
-    return executeCuda(options, program, function, arguments, results, timing);
+    return executeCuda(options, program, function, arguments, results,
+                       execution);
   return executeCpu(options, program, function, arguments, results, timing);
 }

@@ -7,12 +7,14 @@
 #include "Options.h"
 
 #include "common/EmulatorReport.h"
+#include "heddle/Runtime/CudaDevice.h"
 
 namespace heddle::run {
 
 /// Milliseconds of the timed runs; empty without --repeats.
 struct Timing {
-  std::vector<double> samples;
+  std::vector<double> samples; // each the mean of `inner` runs
+  int inner = 1;
   /// The value below which a fraction `q` of the samples lies.
   double quantile(double q) const;
   std::string str() const;
@@ -22,6 +24,9 @@ struct Timing {
 struct Execution {
   Timing timing;
   EmulatorRuns emulator;
+  /// On a CUDA device: "cubin for sm_90a", and what holds its context.
+  std::string image;
+  std::shared_ptr<CudaExecutable> cuda;
 };
 
 /// Reads the model and, where it is a graph, compiles it for the device of

@@ -3,6 +3,7 @@
 #include "Options.h"
 
 #include "heddle/Runtime/Emulator.h"
+#include "heddle/Runtime/TensorArchive.h"
 
 #include <CLI/CLI.hpp>
 
@@ -18,7 +19,9 @@ namespace {
 /// The options as CLI11 fills them.
 struct RawOptions {
   std::string device = "cpu", check, report, referenceMode = "exact", sanitize;
+  std::string f32Precision = "ieee";
   std::vector<std::string> inputs, outputs, expected;
+  std::string inputArchive, outputArchive;
   double rtol = 0, atol = 0;
 };
 
@@ -26,31 +29,6 @@ Status expectedOneOf(const std::string &option, const std::string &choices,
                      const std::string &found) {
   return Status::error("expected " + option + " to be " + choices + ", got '" +
                        found + "'");
-}
-
-/// "@FILE.npy", "random:SEED", or one of them after "NAME=".
-Status parseInput(const std::string &text, InputSpec &spec) {
-  std::string source = text;
-  size_t equal = text.find('=');
-  if (!text.empty() && text[0] != '@' && equal != std::string::npos) {
-    spec.name = text.substr(0, equal);
-    source = text.substr(equal + 1);
-  }
-  if (source.size() > 1 && source[0] == '@') {
-    spec.path = source.substr(1);
-    return {};
-  }
-  const std::string random = "random:";
-  if (source.compare(0, random.size(), random) == 0) {
-    const char *first = source.data() + random.size();
-    const char *last = source.data() + source.size();
-    auto [end, error] = std::from_chars(first, last, spec.seed);
-    if (error == std::errc() && end == last && first != last)
-      return {};
-  }
-  return Status::error("expected --input=[NAME=]@FILE.npy or "
-                       "[NAME=]random:SEED, got '" +
-                       text + "'");
 }
 
 /// "@FILE.npy" for --output and --expected-output; "-" and "@-" are standard
@@ -65,6 +43,19 @@ Status parsePath(const std::string &option, const std::string &text,
     return Status::error("expected " + option + "=@FILE.npy, got '" + text +
                          "'");
   return {};
+}
+
+/// "@FILE.npz" or "@FILE.safetensors"; empty stays empty.
+Status parseArchive(const std::string &option, const std::string &text,
+                    std::string &path) {
+  if (text.empty())
+    return {};
+  if (text[0] == '@' && isTensorArchivePath(text)) {
+    path = text.substr(1);
+    return {};
+  }
+  return Status::error("expected " + option +
+                       "=@FILE.npz or @FILE.safetensors, got '" + text + "'");
 }
 
 /// "cpu", "emulator", "reference", "cuda" or "cuda:1".
@@ -101,6 +92,11 @@ Status readEmulatorOptions(const RawOptions &raw, Options &options) {
   if (!options.target.empty() && !emulator &&
       options.device != DeviceKind::Cuda)
     return wanted("emulator or cuda", "--target");
+  if (raw.f32Precision != "ieee" && raw.f32Precision != "tf32")
+    return expectedOneOf("--f32-precision", "ieee or tf32", raw.f32Precision);
+  options.tf32 = raw.f32Precision == "tf32";
+  if (options.tf32 && !emulator && options.device != DeviceKind::Cuda)
+    return wanted("emulator or cuda", "--f32-precision");
   if (!raw.sanitize.empty() && !emulator)
     return wanted("emulator", "--sanitize");
   if (options.seed && !emulator)
@@ -122,7 +118,11 @@ Status checkTolerance(const std::string &option,
 }
 
 Status finish(const RawOptions &raw, Options &options) {
-  if (options.model.empty() && !options.listDevices)
+  if (options.serve && (!options.model.empty() || options.checkReference))
+    return Status::error("expected models in requests with --serve, got " +
+                         (options.model.empty() ? "--check=" + raw.check
+                                                : "'" + options.model + "'"));
+  if (options.model.empty() && !options.listDevices && !options.serve)
     return Status::error("expected a model, found none; pass MODEL.heddle or "
                          "MODEL.mlir, or - for standard input");
   if (Status s = parseDevice(raw.device, options); !s.ok())
@@ -146,6 +146,14 @@ Status finish(const RawOptions &raw, Options &options) {
   for (const std::string &text : raw.inputs)
     if (Status s = parseInput(text, options.inputs.emplace_back()); !s.ok())
       return s;
+  if (Status s = parseArchive("--inputs", raw.inputArchive,
+                              options.inputArchive);
+      !s.ok())
+    return s;
+  if (Status s = parseArchive("--outputs", raw.outputArchive,
+                              options.outputArchive);
+      !s.ok())
+    return s;
   int dashes = 0;
   for (const std::string &text : raw.outputs) {
     std::string &path = options.outputs.emplace_back();
@@ -166,16 +174,41 @@ Status finish(const RawOptions &raw, Options &options) {
     return s;
   if (Status s = checkTolerance("--atol", options.atol); !s.ok())
     return s;
-  if (options.threads < 0 || options.repeats < 0 || options.warmup < 0)
+  if (options.threads < 0 || options.repeats < 0 || options.warmup < 0 ||
+      options.inner < 0)
     return Status::error(
-        "expected --threads, --repeats and --warmup of at "
+        "expected --threads, --repeats, --warmup and --inner of at "
         "least 0, got " +
-        std::to_string(
-            std::min({options.threads, options.repeats, options.warmup})));
+        std::to_string(std::min({options.threads, options.repeats,
+                                 options.warmup, options.inner})));
   return {};
 }
 
 } // namespace
+
+Status heddle::run::parseInput(const std::string &text, InputSpec &spec) {
+  std::string source = text;
+  size_t equal = text.find('=');
+  if (!text.empty() && text[0] != '@' && equal != std::string::npos) {
+    spec.name = text.substr(0, equal);
+    source = text.substr(equal + 1);
+  }
+  if (source.size() > 1 && source[0] == '@') {
+    spec.path = source.substr(1);
+    return {};
+  }
+  const std::string random = "random:";
+  if (source.compare(0, random.size(), random) == 0) {
+    const char *first = source.data() + random.size();
+    const char *last = source.data() + source.size();
+    auto [end, error] = std::from_chars(first, last, spec.seed);
+    if (error == std::errc() && end == last && first != last)
+      return {};
+  }
+  return Status::error("expected --input=[NAME=]@FILE.npy or "
+                       "[NAME=]random:SEED, got '" +
+                       text + "'");
+}
 
 Status heddle::run::parseCommandLine(int argc, char **argv, Options &options,
                                      bool &exit) {
@@ -191,6 +224,9 @@ Status heddle::run::parseCommandLine(int argc, char **argv, Options &options,
   app.add_option("--target", options.target,
                  "GPU that a graph is compiled for, as sm_80; default: that of "
                  "the CUDA device, sm_80 on the emulator");
+  app.add_option("--f32-precision", raw.f32Precision,
+                 "products of f32 of a graph on a GPU: ieee (default), or tf32 "
+                 "on the matrix unit");
   app.add_option("--sanitize", raw.sanitize,
                  "checks of the emulator: all (default), none, or of memcheck, "
                  "racecheck, initcheck, synccheck, joined by commas");
@@ -208,6 +244,12 @@ Status heddle::run::parseCommandLine(int argc, char **argv, Options &options,
   repeated("--input", raw.inputs,
            "[NAME=]@FILE.npy or [NAME=]random:SEED; without a name: the next "
            "argument; arguments without --input are random");
+  app.add_option("--inputs", raw.inputArchive,
+                 "@FILE.npz or @FILE.safetensors with arguments by name, for "
+                 "those without --input");
+  app.add_option("--outputs", raw.outputArchive,
+                 "@FILE.npz or @FILE.safetensors for all results: result0, "
+                 "result1, ...");
   repeated("-o,--output", raw.outputs,
            "@FILE.npy for the next result; - is standard output");
   repeated("--expected-output", raw.expected,
@@ -223,6 +265,9 @@ Status heddle::run::parseCommandLine(int argc, char **argv, Options &options,
       app.add_option("--atol", raw.atol, "absolute tolerance per element");
   app.add_option("--repeats", options.repeats, "timed runs after the first");
   app.add_option("--warmup", options.warmup, "runs before the timed ones (1)");
+  app.add_option("--inner", options.inner,
+                 "runs of a timed sample, which is their mean (1); 0: as many "
+                 "as take 50 ms, at most 200");
   app.add_option("--threads", options.threads,
                  "workers; 0 (default): all cores")
       ->envname("HEDDLE_THREADS");
@@ -233,6 +278,9 @@ Status heddle::run::parseCommandLine(int argc, char **argv, Options &options,
   app.add_flag("--check-launches", options.checkLaunches,
                "on a CUDA device, wait after every command, so that a failure "
                "names its kernel");
+  app.add_flag("--serve", options.serve,
+               "read requests as JSON, one a line, and answer each with a line "
+               "of JSON; for benchmarks");
   app.add_flag("--list-devices", options.listDevices, "list the devices");
   try {
     app.parse(argc, argv);

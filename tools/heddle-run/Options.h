@@ -30,10 +30,13 @@ struct Options {
   /// What a graph is compiled for on a CUDA device or the emulator; empty: the
   /// device's own, sm_80 on the emulator.
   std::string target;
+  bool tf32 = false;       // on GPUs: products of f32 on the matrix unit
   uint32_t sanitizers = 0; // of the emulator
   uint64_t seed = 0;       // of the emulator's order of warps
-  std::string function; // empty: the only one
+  std::string function;    // empty: the only one
   std::vector<InputSpec> inputs;
+  std::string inputArchive;  // arguments by name, where `inputs` has none
+  std::string outputArchive; // all results by name
   std::vector<std::string> outputs;  // .npy paths, in the order of results
   std::vector<std::string> expected; // likewise
   bool checkReference = false;
@@ -41,10 +44,15 @@ struct Options {
   std::optional<double> rtol, atol; // absent: by element type
   int repeats = 0;
   int warmup = 1;
+  int inner = 1;   // runs of a sample; 0: as take 50 ms
   int threads = 0; // 0: the cores of this process
   ReportFormat report = ReportFormat::None;
   bool listDevices = false;
+  bool serve = false; // requests on standard input
 };
+
+/// "@FILE.npy", "random:SEED", or one of them after "NAME=".
+Status parseInput(const std::string &text, InputSpec &spec);
 
 /// Parses and checks. Sets `exit` where help was asked for and printed.
 Status parseCommandLine(int argc, char **argv, Options &options, bool &exit);

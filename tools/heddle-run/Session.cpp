@@ -10,6 +10,7 @@
 #include "heddle/Runtime/CpuDevice.h"
 #include "heddle/Runtime/CudaDevice.h"
 #include "heddle/Runtime/Npy.h"
+#include "heddle/Runtime/TensorArchive.h"
 
 #include <iostream>
 #include <sstream>
@@ -18,15 +19,6 @@ using namespace heddle;
 using namespace heddle::run;
 
 namespace {
-
-/// The outcome of one comparison of one result.
-struct Check {
-  size_t result = 0;
-  std::string against; // "the reference device" or a file
-  bool passed = false;
-  double maxAbsError = 0, relError = 0;
-  std::string rule, worst;
-};
 
 std::string resultTitle(const Function &function, size_t i) {
   const NamedTensorType &result = function.results[i];
@@ -59,6 +51,15 @@ Check toCheck(size_t result, std::string against, const Comparison &comparison,
   check.rule = tolerance.str();
   check.worst = describeWorst(comparison, type);
   return check;
+}
+
+/// Writes all results as "result0", "result1", ...
+Status writeResults(const std::string &path,
+                    const std::vector<HostTensor> &results) {
+  std::vector<ArchivedTensor> tensors;
+  for (size_t i = 0; i < results.size(); ++i)
+    tensors.push_back({"result" + std::to_string(i), &results[i]});
+  return writeTensorArchive(path, tensors);
 }
 
 /// Reads the files of --expected-output before anything runs.
@@ -163,20 +164,21 @@ int workers(const Options &options) {
   return options.threads ? options.threads : cpuThreads();
 }
 
-void printText(const Options &options, const Function &function,
-               const std::vector<HostTensor> &results,
-               const std::vector<Check> &checks, const Execution &execution,
+void printText(const Options &options, const Outcome &outcome,
                std::ostream &os) {
+  const Function &function = *outcome.function;
+  const std::vector<HostTensor> &results = outcome.results;
+  const Execution &execution = outcome.execution;
   const Timing &timing = execution.timing;
   bool emulated = !execution.emulator.target.empty();
   if (options.report == ReportFormat::Text)
-    printFunctionReport(function, workers(options), os, occupancyOf);
+    printFunctionReport(function, workers(options), os, kernelFacts);
   if (options.report == ReportFormat::Text && emulated)
     printEmulatorReport(execution.emulator, os);
   for (size_t i = 0; i < results.size(); ++i) {
     os << resultTitle(function, i) << "\n  " << summarize(results[i]).str()
        << "\n";
-    for (const Check &check : checks)
+    for (const Check &check : outcome.checks)
       if (check.result == i)
         printCheck(check, os);
   }
@@ -197,82 +199,92 @@ std::pair<std::string, std::string> deviceNames(const Options &options) {
   return {"cuda", describeCudaDevice(devices[options.deviceOrdinal])};
 }
 
-void printJson(const Options &options, const Function &function,
-               const std::vector<HostTensor> &results,
-               const std::vector<Check> &checks, const Execution &execution) {
+} // namespace
+
+Json heddle::run::outcomeJson(const Options &options, const Outcome &outcome) {
+  const Execution &execution = outcome.execution;
   const Timing &timing = execution.timing;
   auto [device, deviceName] = deviceNames(options);
-  Json json{
-      {"device", device},
-      {"device_name", deviceName},
-      {"threads", workers(options)},
-      {"function", reportFunction(function, workers(options), occupancyOf)},
-      {"results", Json::array()},
-      {"checks", Json::array()}};
-  for (size_t i = 0; i < results.size(); ++i)
+  Json json{{"device", device},
+            {"device_name", deviceName},
+            {"threads", workers(options)},
+            {"results", Json::array()},
+            {"checks", Json::array()}};
+  for (size_t i = 0; i < outcome.results.size(); ++i)
     json["results"].push_back(
-        toJson(summarize(results[i]), function.results[i]));
-  for (const Check &check : checks)
+        toJson(summarize(outcome.results[i]), outcome.function->results[i]));
+  for (const Check &check : outcome.checks)
     json["checks"].push_back(toJson(check));
+  if (!execution.image.empty())
+    json["image"] = execution.image;
   if (!execution.emulator.target.empty())
     json["emulator"] = reportEmulator(execution.emulator);
   if (!timing.samples.empty()) {
+    json["inner"] = timing.inner;
     json["median_ms"] = timing.quantile(0.5);
     json["q1_ms"] = timing.quantile(0.25);
     json["q3_ms"] = timing.quantile(0.75);
     json["samples_ms"] = timing.samples;
   }
-  std::cout << json.dump(2) << "\n";
+  return json;
 }
 
-} // namespace
+Status heddle::run::runOnce(const Options &options, Outcome &outcome) {
+  Program &program = outcome.program;
+  if (Status s = loadModel(options, program); !s.ok())
+    return s;
+  std::vector<HostTensor> arguments, expected;
+  if (Status s = bindArguments(options, program, outcome.function, arguments);
+      !s.ok())
+    return s;
+  const Function &function = *outcome.function;
+  if (Status s = readExpected(options, function, expected); !s.ok())
+    return s;
+  if (Status s = execute(options, program, function, arguments, outcome.results,
+                         outcome.execution);
+      !s.ok())
+    return s;
+  for (size_t i = 0; i < options.outputs.size(); ++i)
+    if (Status s = writeNpyFile(options.outputs[i], outcome.results[i]);
+        !s.ok())
+      return s;
+  if (!options.outputArchive.empty())
+    if (Status s = writeResults(options.outputArchive, outcome.results);
+        !s.ok())
+      return s;
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const TensorType &type = function.results[i].type;
+    Tolerance tolerance = toleranceFor(options, type.dtype);
+    outcome.checks.push_back(toCheck(
+        i, "'" + options.expected[i] + "'",
+        compare(outcome.results[i], expected[i], tolerance), tolerance, type));
+  }
+  if (!options.checkReference)
+    return {};
+  return checkReference(options, function, arguments, outcome.results,
+                        outcome.checks);
+}
 
 Status heddle::run::runSession(const Options &options, bool &matched) {
   if (options.checkReference && !hasCompiler())
     return Status::error("expected a build with the compiler for "
                          "--check=reference, this one has the runtime only; "
                          "use --expected-output=@FILE.npy");
-  Program program;
-  if (Status s = loadModel(options, program); !s.ok())
+  Outcome outcome;
+  if (Status s = runOnce(options, outcome); !s.ok())
     return s;
-  const Function *function = nullptr;
-  std::vector<HostTensor> arguments, results, expected;
-  if (Status s = bindArguments(options, program, function, arguments); !s.ok())
-    return s;
-  if (Status s = readExpected(options, *function, expected); !s.ok())
-    return s;
-  Execution execution;
-  if (Status s =
-          execute(options, program, *function, arguments, results, execution);
-      !s.ok())
-    return s;
-  for (size_t i = 0; i < options.outputs.size(); ++i)
-    if (Status s = writeNpyFile(options.outputs[i], results[i]); !s.ok())
-      return s;
-
-  std::vector<Check> checks;
-  for (size_t i = 0; i < expected.size(); ++i) {
-    const TensorType &type = function->results[i].type;
-    Tolerance tolerance = toleranceFor(options, type.dtype);
-    checks.push_back(toCheck(i, "'" + options.expected[i] + "'",
-                             compare(results[i], expected[i], tolerance),
-                             tolerance, type));
-  }
-  if (options.checkReference)
-    if (Status s =
-            checkReference(options, *function, arguments, results, checks);
-        !s.ok())
-      return s;
-
   bool toStdout = options.outputs.empty();
   for (const std::string &path : options.outputs)
     toStdout |= path != "-";
-  if (options.report == ReportFormat::Json)
-    printJson(options, *function, results, checks, execution);
-  else
-    printText(options, *function, results, checks, execution,
-              toStdout ? std::cout : std::cerr);
-  for (const Check &check : checks)
+  if (options.report == ReportFormat::Json) {
+    Json json = outcomeJson(options, outcome);
+    json["function"] =
+        reportFunction(*outcome.function, workers(options), kernelFacts);
+    std::cout << json.dump(2) << "\n";
+  } else {
+    printText(options, outcome, toStdout ? std::cout : std::cerr);
+  }
+  for (const Check &check : outcome.checks)
     matched &= check.passed;
   return {};
 }

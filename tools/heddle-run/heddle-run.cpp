@@ -28,6 +28,10 @@ int main(int argc, char **argv) {
     return 0;
   }
   try {
+    if (options.serve) {
+      status = run::serve(options);
+      return status.ok() ? 0 : fail(status.message);
+    }
     bool matched = true;
     status = run::runSession(options, matched);
     if (!status.ok())

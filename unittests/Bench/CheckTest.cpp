@@ -41,14 +41,18 @@ protected:
     mode.mode = ReferenceMode::Declared;
     llvm::SmallVector<ReferenceTensor> results;
     ASSERT_TRUE(mlir::succeeded(evaluate(function, inputs, mode, results)));
-    output = HostTensor(tensorType(function.getResultTypes()[0]));
-    for (int64_t i = 0; i < results[0].numElements(); ++i)
-      storeElement(output.bytes.data(), output.type.dtype, i,
-                   results[0].real[i]);
+    outputs.resize(results.size());
+    for (auto [n, result] : llvm::enumerate(results)) {
+      HostTensor &to = outputs[n];
+      to = HostTensor(tensorType(function.getResultTypes()[n]));
+      for (int64_t i = 0; i < result.numElements(); ++i)
+        storeElement(to.bytes.data(), to.type.dtype, i, result.real[i]);
+    }
   }
 
-  void prepareAttention(DType dtype) {
+  void prepareAttention(DType dtype, bool backward = false) {
     AttentionConfig config;
+    config.backward = backward;
     config.batch = 2;
     config.heads = 3;
     config.seq = 100;
@@ -61,7 +65,7 @@ protected:
 
   Row stored(const Checker &checker) {
     Row row;
-    checker.store(row, output);
+    checker.store(row, outputs);
     return row;
   }
 
@@ -77,7 +81,8 @@ protected:
   Session session;
   Model model;
   std::vector<HostTensor> inputs;
-  HostTensor output;
+  std::vector<HostTensor> outputs = std::vector<HostTensor>(3); // at most
+  HostTensor &output = outputs.front();
 };
 
 TEST_F(CheckTest, a_right_result_passes_whole_and_sampled) {
@@ -85,9 +90,9 @@ TEST_F(CheckTest, a_right_result_passes_whole_and_sampled) {
     inputs.clear();
     prepareAttention(dtype);
     Checker whole(session, dtype), sampled(session, dtype);
-    ASSERT_TRUE(whole.whole({model, inputs, output}).ok());
+    ASSERT_TRUE(whole.whole({model, inputs, outputs}).ok());
     ASSERT_TRUE(
-        sampled.attentionRows({model, inputs, output}, {0, 31, 99}).ok());
+        sampled.attentionRows({model, inputs, outputs}, {0, 31, 99}).ok());
     for (const Checker *checker : {&whole, &sampled}) {
       Row row = stored(*checker);
       EXPECT_EQ(row["correct"], true) << row.dump();
@@ -97,18 +102,50 @@ TEST_F(CheckTest, a_right_result_passes_whole_and_sampled) {
   }
 }
 
+TEST_F(CheckTest, gradients_pass_whole_and_sampled) {
+  for (DType dtype : {DType::F32, DType::BF16}) {
+    inputs.clear();
+    prepareAttention(dtype, /*backward=*/true);
+    ASSERT_EQ(outputs.size(), 3u);
+    Checker whole(session, dtype), sampled(session, dtype);
+    ASSERT_TRUE(whole.whole({model, inputs, outputs}).ok());
+    ASSERT_TRUE(
+        sampled.attentionRows({model, inputs, outputs}, {0, 31, 99}).ok());
+    for (const Checker *checker : {&whole, &sampled})
+      EXPECT_EQ(stored(*checker)["correct"], true) << stored(*checker).dump();
+  }
+}
+
+TEST_F(CheckTest, a_wrong_gradient_of_a_value_is_found_and_named) {
+  prepareAttention(DType::F32, /*backward=*/true);
+  outputs[2].as<float>()[17] += 0.1f;
+  Checker checker(session, DType::F32);
+  ASSERT_TRUE(checker.whole({model, inputs, outputs}).ok());
+  Row row = stored(checker);
+  EXPECT_EQ(row["correct"], false);
+  EXPECT_NE(row["wrong"].get<std::string>().find("d_value"), std::string::npos);
+}
+
+TEST_F(CheckTest, a_wrong_sampled_row_of_d_query_is_found) {
+  prepareAttention(DType::F32, /*backward=*/true);
+  outputs[0].as<float>()[31 * 3 * 8] += 0.1f; // row 31
+  Checker checker(session, DType::F32);
+  ASSERT_TRUE(checker.attentionRows({model, inputs, outputs}, {0, 31}).ok());
+  EXPECT_EQ(stored(checker)["correct"], false);
+}
+
 TEST_F(CheckTest, one_wrong_element_of_the_last_head_is_found) {
   prepareAttention(DType::F32);
   int64_t last = output.type.numElements() - 1;
   output.as<float>()[last] += 0.1f;
   Checker whole(session, DType::F32);
-  ASSERT_TRUE(whole.whole({model, inputs, output}).ok());
+  ASSERT_TRUE(whole.whole({model, inputs, outputs}).ok());
   Row row = stored(whole);
   EXPECT_EQ(row["correct"], false);
   EXPECT_NEAR(row["max_abs_err"].get<double>(), 0.1, 1e-3);
   EXPECT_TRUE(row.contains("wrong"));
   Checker sampled(session, DType::F32);
-  ASSERT_TRUE(sampled.attentionRows({model, inputs, output}, {0, 99}).ok());
+  ASSERT_TRUE(sampled.attentionRows({model, inputs, outputs}, {0, 99}).ok());
   EXPECT_EQ(stored(sampled)["correct"], false);
 }
 
@@ -116,7 +153,7 @@ TEST_F(CheckTest, a_nan_outside_the_samples_is_found) {
   prepareAttention(DType::F32);
   output.as<float>()[5 * 3 * 8] = std::nanf(""); // row 5
   Checker checker(session, DType::F32);
-  ASSERT_TRUE(checker.attentionRows({model, inputs, output}, {0, 99}).ok());
+  ASSERT_TRUE(checker.attentionRows({model, inputs, outputs}, {0, 99}).ok());
   Row row = stored(checker);
   EXPECT_EQ(row["finite"], false);
   EXPECT_EQ(row["correct"], false);
@@ -126,16 +163,16 @@ TEST_F(CheckTest, a_result_that_was_never_written_is_wrong) {
   prepareAttention(DType::BF16);
   std::fill(output.bytes.begin(), output.bytes.end(), 0xff);
   Checker checker(session, DType::BF16);
-  ASSERT_TRUE(checker.whole({model, inputs, output}).ok());
+  ASSERT_TRUE(checker.whole({model, inputs, outputs}).ok());
   EXPECT_EQ(stored(checker)["correct"], false);
 }
 
 TEST_F(CheckTest, a_failing_part_is_not_hidden_by_a_passing_one) {
   prepareAttention(DType::F32);
-  HostTensor good = output;
+  std::vector<HostTensor> good = outputs;
   output.as<float>()[0] += 1.0f;
   Checker checker(session, DType::F32);
-  ASSERT_TRUE(checker.whole({model, inputs, output}).ok());
+  ASSERT_TRUE(checker.whole({model, inputs, outputs}).ok());
   ASSERT_TRUE(checker.whole({model, inputs, good}).ok());
   EXPECT_EQ(stored(checker)["correct"], false);
 }
@@ -152,7 +189,7 @@ TEST_F(CheckTest, a_16_bit_model_is_judged_by_its_declared_roundings) {
   prepare();
   Checker checker(session, DType::BF16);
   checker.judgeAsModel();
-  ASSERT_TRUE(checker.whole({model, inputs, output}).ok());
+  ASSERT_TRUE(checker.whole({model, inputs, outputs}).ok());
   Row row = stored(checker);
   EXPECT_EQ(row["correct"], true) << row.dump();
   // Above what one op may lose, which is why the cap of one op is no rule here.
@@ -161,7 +198,7 @@ TEST_F(CheckTest, a_16_bit_model_is_judged_by_its_declared_roundings) {
   storeElement(output.bytes.data(), DType::BF16, 7, 1.5);
   Checker wrong(session, DType::BF16);
   wrong.judgeAsModel();
-  ASSERT_TRUE(wrong.whole({model, inputs, output}).ok());
+  ASSERT_TRUE(wrong.whole({model, inputs, outputs}).ok());
   EXPECT_EQ(stored(wrong)["correct"], false);
 }
 
@@ -169,7 +206,7 @@ TEST_F(CheckTest, errors_of_the_reference_device_are_the_rows) {
   prepareAttention(DType::F32);
   inputs.pop_back();
   Checker checker(session, DType::F32);
-  Status status = checker.whole({model, inputs, output});
+  Status status = checker.whole({model, inputs, outputs});
   EXPECT_EQ(status.message.rfind("check: ", 0), 0u) << status.message;
 }
 

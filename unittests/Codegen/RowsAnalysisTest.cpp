@@ -410,6 +410,26 @@ TEST(RowsShape, DepthAndColumnsAreCutIntoEvenPieces) {
   EXPECT_EQ(shapeOfProduct(64, 64, 1000)->colTile, 250);
 }
 
+TEST(RowsShape, ProductsThatFillAGpuHaveTilesOf128ForEightWarps) {
+  auto shapeOn = [](int64_t multiprocessors) {
+    Graph g;
+    product(g, {matrix(1024, 256), "ac"}, {matrix(256, 1024), "cb"},
+            {matrix(1024, 1024), "ab"});
+    TileTarget target;
+    target.threads = multiprocessors;
+    target.matrixUnits = true;
+    return *chooseRowsShape(g.root(), target);
+  };
+  RowsShape wide = shapeOn(64), small = shapeOn(65);
+  EXPECT_EQ(wide.rowTile, 128);
+  EXPECT_EQ(wide.colTile, 128);
+  EXPECT_EQ(wide.warps, 8);
+  EXPECT_EQ(wide.stages, 3);
+  EXPECT_EQ(small.rowTile, 64);
+  EXPECT_EQ(small.colTile, 64);
+  EXPECT_EQ(small.warps, 0);
+}
+
 TEST(RowsShape, TheColumnsOfASecondProductAreOneTile) {
   Graph g;
   std::string x = g.argument(matrix(64, 32)), w = g.argument(matrix(32, 96)),

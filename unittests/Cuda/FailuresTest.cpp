@@ -171,6 +171,15 @@ TEST_F(CudaFailures, PointersAreChecked) {
               "expected buffers in device memory to find the device");
 }
 
+TEST_F(CudaFailures, PointersAreAligned) {
+  ASSERT_EQ(load(cudaLayers()), "");
+  DeviceFloats x(40, 1), weights(121, 5), y(40);
+  EXPECT_EQ(run({x, static_cast<float *>(static_cast<void *>(weights)) + 1}, {y}),
+            "expected argument 1 'weights' at a multiple of 16 bytes, as "
+            "accesses of the kernels need; pass an aligned buffer");
+  EXPECT_EQ(fake::numCalls("cuLaunchKernel"), 0);
+}
+
 TEST_F(CudaFailures, UnusedArgumentsMayBeNull) {
   Function f = cudaLayers();
   f.arguments.push_back(floats("unused", 8));

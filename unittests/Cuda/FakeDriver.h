@@ -46,7 +46,10 @@ struct KernelLimits {
   int staticShared = 0;
 };
 
-/// What the machine is like and which calls fail.
+/// What the machine is like and which calls fail. Programs that are run on the
+/// fake say it in the environment: HEDDLE_FAKE_CUDA is a list of sm=90,
+/// driver=12040 (CUDA 12.4), total=BYTES, shared=BYTES and skip=1, joined by
+/// commas.
 struct Config {
   int driverVersion = 12040;
   std::vector<int> sm = {80}; // a device each
@@ -56,6 +59,7 @@ struct Config {
   int initResult = 0;              // of cuInit
   std::set<std::string> missing;   // functions that the library lacks
   std::map<std::string, int> fail; // call -> result, from now on
+  bool skipUnknown = false; // kernels of PTX without a host function do nothing
   std::string failingKernel; // its launch ends in CUDA_ERROR_LAUNCH_FAILED
   std::map<std::string, KernelLimits> limits; // by kernel
 };

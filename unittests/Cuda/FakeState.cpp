@@ -5,12 +5,38 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <sstream>
 
 namespace heddle::fake {
+
+/// The defaults, and what HEDDLE_FAKE_CUDA changes of them.
+static Config configured() {
+  Config config;
+  const char *text = std::getenv("HEDDLE_FAKE_CUDA");
+  std::istringstream entries(text ? text : "");
+  for (std::string entry; std::getline(entries, entry, ',');) {
+    size_t equal = entry.find('=');
+    std::string key = entry.substr(0, equal);
+    int64_t value =
+        equal == std::string::npos ? 0 : std::atoll(entry.c_str() + equal + 1);
+    if (key == "sm")
+      config.sm = {static_cast<int>(value)};
+    else if (key == "driver")
+      config.driverVersion = static_cast<int>(value);
+    else if (key == "total")
+      config.totalBytes = value;
+    else if (key == "shared")
+      config.maxSharedBytes = static_cast<int>(value);
+    else if (key == "skip")
+      config.skipUnknown = value != 0;
+  }
+  return config;
+}
 
 State &state() {
   static State *state = [] {
     State *s = new State;
+    s->config = configured();
     addDefaultKernels(s->kernels);
     return s;
   }();
@@ -116,7 +142,7 @@ void reset() {
   Lock lock(s.mutex);
   for (auto &[address, allocation] : s.memory)
     std::free(reinterpret_cast<void *>(address));
-  s.config = Config();
+  s.config = configured();
   s.kernels.clear();
   addDefaultKernels(s.kernels);
   s.calls.clear();

@@ -16,11 +16,12 @@ struct ContextHandle {
 };
 struct ModuleHandle {
   int ordinal;
-  std::set<std::string> kernels;
+  std::map<std::string, size_t> kernels; // and their parameters
   std::map<std::string, std::unique_ptr<KernelHandle>> functions;
 };
 struct KernelHandle {
   std::string name;
+  size_t numParams = 0; // that its PTX declares
   int maxDynamicShared = 48 * 1024;
 };
 /// Work of a stream, run at once or when its graph is launched.

@@ -46,7 +46,7 @@ static int archOf(const std::string &target) {
 static Result loadPtx(const std::string &text, int sm, ModuleHandle &module,
                       std::string &log) {
   std::istringstream lines(text);
-  std::string word;
+  std::string word, entry;
   int version = 0, arch = 0;
   while (lines >> word) {
     if (word == ".version") {
@@ -59,7 +59,12 @@ static Result loadPtx(const std::string &text, int sm, ModuleHandle &module,
       arch = archOf(word);
     } else if (word == ".entry") {
       lines >> word;
-      module.kernels.insert(word.substr(0, word.find('(')));
+      entry = word.substr(0, word.find('('));
+      module.kernels[entry] = 0;
+    } else if (word == ".param" && !entry.empty()) {
+      ++module.kernels[entry];
+    } else if (word[0] == '{') {
+      entry.clear();
     }
   }
   if (static_cast<uint32_t>(version) >
@@ -80,7 +85,7 @@ static Result loadCubin(const std::string &text, int sm, ModuleHandle &module) {
   words >> word >> word;
   int arch = archOf(word);
   while (words >> word)
-    module.kernels.insert(word);
+    module.kernels[word] = 0;
   return arch / 10 == sm / 10 && arch <= sm ? kSuccess : kNoBinaryForGpu;
 }
 
@@ -128,7 +133,7 @@ HEDDLE_FAKE_EXPORT Result cuModuleGetFunction(Kernel *kernel, Module module,
     return kNotFound;
   std::unique_ptr<KernelHandle> &found = module->functions[name];
   if (!found)
-    found.reset(new KernelHandle{name});
+    found.reset(new KernelHandle{name, module->kernels[name]});
   *kernel = found.get();
   return kSuccess;
 }
@@ -176,16 +181,21 @@ HEDDLE_FAKE_EXPORT Result cuLaunchKernel(Kernel kernel, unsigned gridX,
                                          Stream stream, void **params,
                                          void **extra) {
   FAKE_ENTER("cuLaunchKernel");
-  auto host = state().kernels.find(kernel->name);
+  auto found = state().kernels.find(kernel->name);
+  RegisteredKernel host{kernel->numParams, [](const Launch &) {}};
+  if (found != state().kernels.end())
+    host = found->second;
+  else if (!state().config.skipUnknown)
+    return kInvalidValue;
   uint64_t threads = uint64_t(blockX) * blockY * blockZ;
-  if (host == state().kernels.end() || extra || !gridX || !gridY || !gridZ ||
-      gridY > 65535 || gridZ > 65535 || !threads ||
+  if (extra || !gridX || !gridY || !gridZ || gridY > 65535 || gridZ > 65535 ||
+      !threads ||
       threads > static_cast<uint64_t>(limitsOf(kernel).maxThreads) ||
       static_cast<int>(sharedBytes) > kernel->maxDynamicShared)
     return kInvalidValue;
   // Parameters are read by the call.
   std::vector<uint64_t> values;
-  for (size_t i = 0; i < host->second.numParams; ++i)
+  for (size_t i = 0; i < host.numParams; ++i)
     values.push_back(*static_cast<uint64_t *>(params[i]));
   Launch launch = {kernel->name,
                    {gridX, gridY, gridZ},
@@ -193,7 +203,7 @@ HEDDLE_FAKE_EXPORT Result cuLaunchKernel(Kernel kernel, unsigned gridX,
                    sharedBytes,
                    nullptr};
   return submit(stream, "kernel " + kernel->name,
-                [=, function = host->second.run]() mutable -> Result {
+                [=, function = host.run]() mutable -> Result {
                   state().executed.push_back("kernel " + launch.kernel);
                   if (state().config.failingKernel == launch.kernel)
                     return kLaunchFailed;

@@ -55,7 +55,7 @@ TEST_P(Gradients, on_the_cpu_agree_with_the_reference_device) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Files, Gradients,
-                         testing::Values("elementwise", "structured",
+                         testing::Values("attention", "elementwise", "structured",
                                          "windows", "movement", "scans",
                                          "layers"),
                          [](const auto &info) {

@@ -2,6 +2,7 @@
 
 #include "KernelTest.h"
 
+#include "heddle-c/heddle.h"
 #include "heddle/Runtime/EmulatorDevice.h"
 
 using namespace heddle;
@@ -194,6 +195,36 @@ TEST_F(EmulatorDevice, APartThatALaunchLeftOutStaysUnwritten) {
   EXPECT_NE(s.message.find("initcheck"), std::string::npos) << s.message;
 }
 
+TEST_F(EmulatorDevice, MemoryUsedAgainStartsUnwritten) {
+  // The second value of the place lacks an element, which the first one had.
+  std::vector<Command> list = {
+      add(at(Space::Argument, 0), at(Space::Arena, 0), 1),
+      add(at(Space::Arena, 0), at(Space::Arena, kBytes), 1),
+      add(at(Space::Arena, kBytes), at(Space::Arena, 0), 1, 31),
+      add(at(Space::Arena, 0), at(Space::Result, 0), 1)};
+  Status s = run(list);
+  EXPECT_NE(s.message.find("initcheck"), std::string::npos) << s.message;
+  EXPECT_NE(s.message.find("offset 124"), std::string::npos) << s.message;
+  options.sanitizers = kMemcheck;
+  s = run(list);
+  ASSERT_TRUE(s.ok()) << s.message;
+  EXPECT_NE(out[31], out[31]);
+  EXPECT_EQ(out[30], in[30] + 4);
+}
+
+TEST_F(EmulatorDevice, AValueWrittenOverItsInputHasItsOwnBytesOnly) {
+  std::vector<Command> list = {
+      add(at(Space::Argument, 0), at(Space::Arena, 0), 1),
+      add(at(Space::Arena, 0), at(Space::Arena, 0), 1, 31),
+      add(at(Space::Arena, 0), at(Space::Result, 0), 1)};
+  Status s = run(list);
+  EXPECT_NE(s.message.find("initcheck"), std::string::npos) << s.message;
+  EXPECT_NE(s.message.find("offset 124"), std::string::npos) << s.message;
+  list[1] = add(at(Space::Arena, 0), at(Space::Arena, 0), 1);
+  s = run(list);
+  EXPECT_TRUE(s.ok()) << s.message;
+}
+
 TEST_F(EmulatorDevice, BoundsAreThoseOfThePlannedBuffer) {
   // The buffer is half of the result's memory, which goes on behind it.
   Status s =
@@ -244,8 +275,8 @@ TEST_F(EmulatorDevice, RefusesWhatItCannotLoadOrRun) {
   options.target = "sm_90";
   EXPECT_EQ(loadError(),
             "expected one emulator image for sm_90 of function 'main', found "
-            "emulator for sm_80; pass the model itself (MODEL.mlir), which is "
-            "compiled for the emulator");
+            "emulator for sm_80; pass the model itself (MODEL.mlir), or "
+            "recompile with --emulator");
   options.target = "sm_80";
   program.target = "cpu";
   EXPECT_NE(loadError().find("this device is 'emulator'"), std::string::npos);
@@ -258,6 +289,68 @@ TEST_F(EmulatorDevice, RefusesWhatItCannotLoadOrRun) {
   EXPECT_EQ(executable->run(none, results).message,
             "expected a pointer to float32[3,32] for argument 0 'x', got null");
   EXPECT_NE(executable->run(odd, results).message.find("aligned to 16 bytes"),
+            std::string::npos);
+}
+
+TEST_F(EmulatorDevice, IsADeviceOfTheCInterface) {
+  function.commands = {add(at(Space::Argument, 0), at(Space::Result, 0), 1)};
+  program.functions = {function};
+  std::vector<uint8_t> bundle = serializeProgram(program);
+  auto take = [](HeddleStatus status) {
+    std::string message = heddleStatusMessage(status);
+    heddleStatusFree(status);
+    return message;
+  };
+  HeddleProgram *loaded = nullptr;
+  ASSERT_EQ(
+      take(heddleProgramLoadMemory(bundle.data(), bundle.size(), &loaded)), "");
+  HeddleSessionOptions sessionOptions = {};
+  sessionOptions.structSize = sizeof sessionOptions;
+  sessionOptions.target = "sm_80";
+  sessionOptions.sanitize = "memcheck,racecheck";
+  sessionOptions.seed = 3;
+  HeddleSession *session = nullptr;
+  auto create = [&] {
+    return take(
+        heddleSessionCreate(loaded, 0, "emulator", &sessionOptions, &session));
+  };
+  ASSERT_EQ(create(), "");
+  EXPECT_EQ(heddleSessionNumThreads(session), 0);
+  void *args[] = {in.data()}, *results[] = {out.data()};
+  EXPECT_EQ(take(heddleSessionRun(session, args, 1, results, 1)), "");
+  EXPECT_EQ(out[5], in[5] + 1);
+  EXPECT_EQ(take(heddleSessionRun(session, args, 0, results, 1)),
+            "expected 1 arguments, got 0");
+  heddleSessionFree(session);
+  sessionOptions.sanitize = "warpcheck";
+  EXPECT_NE(create().find("warpcheck"), std::string::npos);
+  sessionOptions.sanitize = nullptr;
+  sessionOptions.target = "sm_90";
+  EXPECT_NE(create().find("expected one emulator image for sm_90"),
+            std::string::npos);
+  heddleProgramFree(loaded);
+
+  // A fault is the error of the run.
+  function.commands = {
+      add(at(Space::Argument, 0), at(Space::Result, 0, kBytes / 2), 1)};
+  program.functions = {function};
+  bundle = serializeProgram(program);
+  ASSERT_EQ(
+      take(heddleProgramLoadMemory(bundle.data(), bundle.size(), &loaded)), "");
+  ASSERT_EQ(take(heddleSessionCreate(loaded, 0, "emulator", nullptr, &session)),
+            "");
+  EXPECT_NE(
+      take(heddleSessionRun(session, args, 1, results, 1)).find("memcheck"),
+      std::string::npos);
+  heddleSessionFree(session);
+  heddleProgramFree(loaded);
+}
+
+TEST_F(EmulatorDevice, CodeForFeaturesThatThisCpuLacksIsRefused) {
+  function.commands = {add(at(Space::Argument, 0), at(Space::Result, 0), 1)};
+  program.isaFeatures = {"sse2", "no-such-feature"};
+  EXPECT_NE(EmulatorExecutable::load(function, program, options, executable)
+                .message.find("needs the CPU features no-such-feature"),
             std::string::npos);
 }
 

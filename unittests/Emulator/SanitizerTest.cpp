@@ -195,6 +195,26 @@ TEST_P(Sanitizers, NeighboursMayShareAWord) {
     EXPECT_EQ(y[i], i);
 }
 
+TEST_P(Sanitizers, RacesOfBytesAreExact) {
+  std::vector<uint8_t> y(64);
+  for (int global : {0, 1}) {
+    Launch launch("bytes", {1}, {64});
+    launch.buffer("y", y, false).i32(0).i32(global);
+    launch.dynamicSharedBytes = 64;
+    launch.options.seed = GetParam();
+    runClean(*faults, launch);
+    // 16 threads to a byte: the byte itself is named.
+    launch.args[1] = EmulatorArgument::i32(4);
+    LaunchReport report;
+    launch.options.sanitizers = kRacecheck;
+    ASSERT_TRUE(faults->launch(launch, report).ok());
+    std::string found = findingsOf(report, kRacecheck);
+    EXPECT_HAS(found, global ? "global byte" : "shared byte");
+    for (const EmulatorFinding &f : report.findings)
+      EXPECT_EQ(f.offset, f.thread[0] / 16);
+  }
+}
+
 TEST_P(Sanitizers, AtomicsDoNotRaceWithEachOther) {
   std::vector<float> y(4, 0.0f), z(4);
   Launch launch("sum", {1}, {96});

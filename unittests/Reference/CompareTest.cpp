@@ -73,6 +73,18 @@ TEST(Compare, tf32_products_widen_the_limit_of_f32) {
       compareWithReference(f32({1}, {1.0005}), exact, &declared).passed);
 }
 
+TEST(Compare, where_nothing_declares_tf32_its_cap_decides) {
+  ReferenceTensor exact = reference({1});
+  CompareOptions options;
+  options.tf32 = true;
+  EXPECT_TRUE(
+      compareWithReference(f32({1}, {1.0008}), exact, &exact, options).passed);
+  EXPECT_FALSE(
+      compareWithReference(f32({1}, {1.001}), exact, &exact, options).passed);
+  EXPECT_TRUE(
+      compareWithReference(f32({1}, {1.0008}), exact, nullptr, options).passed);
+}
+
 TEST(Compare, nan_and_infinity_must_stand_where_the_reference_has_them) {
   ReferenceTensor exact = reference({1, -inf, nan_});
   EXPECT_TRUE(compareWithReference(f32({3}, {1, -inf, nan_}), exact).passed);

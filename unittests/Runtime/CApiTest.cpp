@@ -60,8 +60,8 @@ TEST(CApi, RefusesOtherDevices) {
   HeddleProgram *program = loadLayers();
   HeddleSession *session = nullptr;
   EXPECT_EQ(take(heddleSessionCreate(program, 0, "tpu", nullptr, &session)),
-            "expected one of the devices of this build (cpu, cuda, cuda:N), "
-            "got 'tpu'");
+            "expected one of the devices of this build (cpu, cuda, cuda:N, "
+            "emulator), got 'tpu'");
   for (const char *device : {"cuda:", "cuda:x", "cuda:1x", "cuda:12345", "cud",
                              "cuda1", "cuda 1", ""})
     EXPECT_TRUE(contains(
@@ -74,10 +74,15 @@ TEST(CApi, RefusesOtherDevices) {
   EXPECT_TRUE(contains(
       take(heddleSessionCreate(program, 0, nullptr, nullptr, &session)),
       "got null"));
+  EXPECT_TRUE(contains(
+      take(heddleSessionCreate(program, 0, "emulator", nullptr, &session)),
+      "the bundle is compiled for target 'cpu', this device is 'emulator'"));
   EXPECT_EQ(session, nullptr);
+  EXPECT_TRUE(contains(heddleDeviceDescription("emulator"), "GPU kernels on "));
   EXPECT_STREQ(heddleDeviceNames()[0], "cpu");
   EXPECT_STREQ(heddleDeviceNames()[1], "cuda");
-  EXPECT_EQ(heddleDeviceNames()[2], nullptr);
+  EXPECT_STREQ(heddleDeviceNames()[2], "emulator");
+  EXPECT_EQ(heddleDeviceNames()[3], nullptr);
   EXPECT_NE(heddleDeviceDescription("cpu"), nullptr);
   EXPECT_EQ(heddleDeviceDescription("tpu"), nullptr);
   heddleProgramFree(program);

@@ -100,6 +100,9 @@ inline KernelInfo kernel(const std::string &name, int64_t blocks,
   k.numBlocks = blocks;
   k.scratchBytes = scratch;
   k.flops = 2 * blocks;
+  k.matrixFlops = blocks;
+  k.matrixType = "bf16";
+  k.specialOps = 3 * blocks;
   k.minBytes = 12 * blocks;
   k.description = "block 16";
   return k;
@@ -158,6 +161,7 @@ inline GpuImage imageFor(const Function &f, GpuImageKind kind,
     g.grid = {static_cast<uint32_t>(k.numBlocks), 1, 1};
     g.block = {128, 2, 1};
     g.sharedBytes = 1024;
+    g.globalBytes = 4096;
     g.tile = "tile 16";
     image.kernels.push_back(g);
   }

@@ -45,7 +45,7 @@ func.func private @attend(%q: memref<2x8x4x16xbf16>, %k: memref<2x10x2x16xbf16>,
 
 /// What writeCommands makes of @main.
 struct Written {
-  explicit Written(const std::string &text) {
+  explicit Written(const std::string &text, int64_t alignment = 1) {
     mlir::DialectRegistry registry;
     registerCompilerDialects(registry);
     mlir::MLIRContext context(registry);
@@ -58,7 +58,7 @@ struct Written {
       return;
     mlir::SymbolTable symbols(*module);
     auto entry = symbols.lookup<mlir::func::FuncOp>("main");
-    ok = succeeded(writeCommands(entry, symbols, function));
+    ok = succeeded(writeCommands(entry, symbols, function, alignment));
   }
   bool ok = false;
   std::string error;
@@ -225,6 +225,10 @@ TEST(CommandList, KernelsCountOperationsAndBytes) {
   // 2 * batch * heads * Sq * Sk * (d_qk + d_v).
   EXPECT_EQ(attention.function.kernels[0].flops, 2 * 2 * 4 * 8 * 10 * (16 + 6));
   EXPECT_EQ(attention.function.kernels[0].minBytes, 2048 + 1280 + 480 + 768);
+  EXPECT_EQ(attention.function.kernels[0].matrixFlops,
+            attention.function.kernels[0].flops);
+  EXPECT_EQ(attention.function.kernels[0].matrixType, "bf16");
+  EXPECT_EQ(attention.function.kernels[0].specialOps, 2 * 4 * 8 * 10);
 }
 
 TEST(CommandList, ConstantsStandAtTheirOffsets) {
@@ -253,6 +257,27 @@ TEST(CommandList, ConstantsStandAtTheirOffsets) {
   EXPECT_EQ(at(256, int64_t()), 7);
   EXPECT_EQ(at(264, int64_t()), 9);
   EXPECT_EQ(bytes[319], 0);
+}
+
+TEST(CommandList, SlicesThatAreNotAlignedAreCopiedForLaunches) {
+  // Bytes 4 to 68 of the arena: 64 is aligned to 16, 4 is not.
+  std::string text = planned("%c4 = arith.constant 4 : index\n" +
+                                 view("b", "arena", "c4", 128) +
+                                 view("r", "y", "c0", 64) + launch("b", "r"),
+                             "", 128);
+  Written plain(text), aligned(text, 16);
+  ASSERT_TRUE(plain.ok && aligned.ok) << plain.error << aligned.error;
+  ASSERT_EQ(plain.function.commands.size(), 1u);
+  EXPECT_EQ(plain.function.plan.arenaBytes, 128);
+  const std::vector<Command> &commands = aligned.function.commands;
+  ASSERT_EQ(commands.size(), 2u);
+  EXPECT_EQ(commands[0].kind, Command::Kind::Copy);
+  EXPECT_EQ(commands[0].source.offset, 4);
+  EXPECT_EQ(commands[0].dest.space, Space::Arena);
+  EXPECT_EQ(commands[0].dest.offset, 256);
+  EXPECT_EQ(commands[1].args[0].buffers[0].offset, 256);
+  EXPECT_EQ(commands[1].args[1].buffers[0].space, Space::Result);
+  EXPECT_EQ(aligned.function.plan.arenaBytes, 512);
 }
 
 TEST(CommandList, AFunctionWithoutAPlanIsRefused) {

@@ -67,6 +67,7 @@ TEST(GpuTarget, FiguresFitTogether) {
       double clock = c.f32Flops / (2 * lanes * c.multiprocessors);
       EXPECT_GT(clock, 1.2e9) << c.name.str();
       EXPECT_LT(clock, 3e9) << c.name.str();
+      EXPECT_NEAR(c.clock / clock, 1, 0.09) << c.name.str();
     }
   }
 }

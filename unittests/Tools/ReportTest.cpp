@@ -93,8 +93,38 @@ TEST(Report, ImagesShowWhatTheirKernelsTake) {
   k.stackBytes = 16;
   k.staticSharedBytes = 32;
   k.tile = "128x128x64";
+  k.globalBytes = 3 << 20;
   image.kernels[1].symbol = "rows_1";
   function.images = {image};
+  function.kernels[0].flops = 5000000;
+  function.kernels[0].minBytes = 2 << 20;
+  KernelFactsOf facts = [](const std::string &target, const KernelInfo &info,
+                           const GpuKernel &) {
+    KernelFacts f;
+    if (info.flops < 1000)
+      return f;
+    f.chip = "a chip of " + target;
+    f.rooflineSeconds = 2.5e-6;
+    f.rooflineLimit = "memory";
+    f.occupancy = KernelOccupancy{3, 0.25, "warps"};
+    return f;
+  };
+  Json known = reportFunction(function, 1, facts)["images"][0]["kernels"];
+  EXPECT_EQ(known[0]["roofline_us"], 2.5);
+  EXPECT_EQ(known[0]["roofline_limit"], "memory");
+  EXPECT_EQ(known[0]["chip"], "a chip of sm_90a");
+  EXPECT_EQ(known[0]["occupancy"], 0.25);
+  EXPECT_EQ(known[0]["global_bytes"], 3 << 20);
+  EXPECT_FALSE(known[1].contains("chip"));
+  EXPECT_TRUE(known[1]["global_bytes"].is_null());
+  std::ostringstream work;
+  printFunctionReport(function, 1, work, facts);
+  for (const char *part :
+       {"least time on a chip of sm_90a",
+        "matmul_0      5.000      2.000      3.000   1.50  2.500 us, limited by "
+        "memory",
+        "rows_1        0.000      0.000          ?      ?\n"})
+    EXPECT_NE(work.str().find(part), std::string::npos) << work.str();
   Json json = reportFunction(function, 1)["images"][0];
   EXPECT_EQ(json["kind"], "cubin");
   EXPECT_EQ(json["bytes"], 77);

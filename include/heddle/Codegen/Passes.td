@@ -10,11 +10,14 @@ def BuildTilesPass : Pass<"heddle-build-tiles", "::mlir::ModuleOp"> {
   let description = [{
     One builder per kernel family emits an scf.forall over the grid whose body
     works on static tiles. Kernels of the family `loops` become loops on
-    buffers instead: one op that no builder tiles.
+    buffers instead: one op that no builder tiles. On a GPU their grid is
+    (blocks, threads of a block).
   }];
   let options = [
     Option<"lanes", "lanes", "int64_t", "32", "rows of a panel on the target">,
     Option<"threads", "threads", "int64_t", "2", "workers that a grid should feed">,
+    Option<"blockThreads", "block-threads", "int64_t", "1",
+           "threads of a block of loops; 1 on a CPU">,
     Option<"matrixUnits", "matrix-units", "bool", "false",
            "products take 16-bit operands as they are in memory">,
     Option<"queryTile", "query-tile", "int64_t", "0",
@@ -120,8 +123,9 @@ def GpuExpandSharedPass
     : Pass<"heddle-gpu-expand-shared", "::mlir::gpu::GPUModuleOp"> {
   let summary = "writes out what passes through shared memory";
   let description = [{
-    Changes of layout that no renaming of registers makes, and reductions across
-    warps, become stores, barriers and loads.
+    Changes of layout for which neither a renaming of registers nor shuffles of a
+    warp do, or are as cheap, and reductions across warps become stores, barriers
+    and loads.
   }];
   let dependentDialects = ["::heddle_gpu::HeddleGpuDialect"];
 }

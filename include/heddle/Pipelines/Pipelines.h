@@ -36,10 +36,18 @@ std::optional<Stage> parseStage(llvm::StringRef name);
 /// GPUs.
 std::string stageNames(bool gpu);
 
+/// How products of f32 are formed: by IEEE multiply-adds, or by the matrix unit
+/// of a GPU from operands rounded to TF32 (10 bits of mantissa).
+enum class F32Precision { Ieee, Tf32 };
+/// "ieee", "tf32".
+std::optional<F32Precision> parseF32Precision(llvm::StringRef name);
+
 /// Options of one compilation.
 struct CompileOptions {
   std::string target = "cpu"; // or "sm_80,sm_90": an image for each
   std::string cpu = "native"; // native | x86-64-v3 | x86-64-v4
+  /// Tf32 needs GPU targets; attention ops may ask for it themselves.
+  F32Precision f32Precision = F32Precision::Ieee;
   std::string entry;          // empty: every public function
   Stage compileTo = Stage::Object;
   bool keepSource = true;     // store contract M in the bundle
@@ -65,7 +73,9 @@ void registerCompilerPasses();
 /// Compiles `module` (contract M) in place up to `options.compileTo`; with
 /// Stage::Object fills `program`. For several GPU targets the stages from Tile
 /// on run once for each, on copies but for the last. Kernels that have no GPU
-/// code are listed in one error. Errors are emitted as diagnostics.
+/// code are listed in one error. A module of kernels of contract G or N in place
+/// of a model becomes a function of one launch for each (docs/cuda-runtime.md).
+/// Errors are emitted as diagnostics.
 llvm::LogicalResult compileModule(mlir::ModuleOp module,
                                   const CompileOptions &options,
                                   Program &program);

@@ -21,7 +21,7 @@ namespace heddle {
 enum class ReferenceMode {
   Exact,    // every value in f64, nothing rounded (inputs are as given)
   Declared, // rounds at every truncf and wherever a 16-bit tensor is stored,
-            // and P of attention to the input dtype (q, k, P and v to TF32
+            // and P and dS of attention to the input dtype (q, k, P and v to TF32
             // where precision = tf32); values of f32 stay in f64
 };
 
@@ -64,6 +64,18 @@ evaluateAttentionRows(AttentionOp op, llvm::ArrayRef<HostTensor> inputs,
                       llvm::ArrayRef<int64_t> rows,
                       const ReferenceOptions &options,
                       llvm::SmallVectorImpl<ReferenceTensor> &outputs);
+
+/// Evaluates d_query of the query rows `rows` for every batch and head, from
+/// the attention op `forward`, which has an lse and operands query, key and
+/// value only, and its gradient `op`. `inputs` are query, key, value and the
+/// cotangent of out, which declared mode rounds to the type of out. Errors as
+/// above.
+llvm::LogicalResult
+evaluateAttentionGradRows(AttentionOp forward, AttentionGradOp op,
+                          llvm::ArrayRef<HostTensor> inputs,
+                          llvm::ArrayRef<int64_t> rows,
+                          const ReferenceOptions &options,
+                          ReferenceTensor &dQuery);
 
 } // namespace heddle
 

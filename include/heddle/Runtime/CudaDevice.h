@@ -49,6 +49,9 @@ struct CudaOptions {
 struct CudaTiming {
   int warmup = 1;
   int repeats = 0;
+  /// Runs between two events, one after the other; a sample is their mean. 0: as
+  /// many as take 50 ms, from 1 to 200, and what that was on return.
+  int inner = 1;
   std::vector<float> milliseconds; // out: one per repeat
 };
 

@@ -111,6 +111,12 @@ struct LaunchReport {
   std::string text() const;
 };
 
+/// How a kernel uses the memory behind a parameter, as far as its ops say: a
+/// pointer of unknown origin counts as one to every buffer.
+struct EmulatorParameterUse {
+  bool read = false, written = false;
+};
+
 /// The kernels of one object. Launches of different threads do not disturb each
 /// other, except where they use the same buffers.
 class EmulatorModule {
@@ -122,6 +128,9 @@ public:
   ~EmulatorModule();
 
   std::vector<std::string> kernels() const;
+  /// Per parameter of a kernel; empty for an unknown one.
+  std::vector<EmulatorParameterUse>
+  parameterUses(const std::string &kernel) const;
   /// Static shared memory of each block in bytes.
   int64_t staticSharedBytes() const;
 

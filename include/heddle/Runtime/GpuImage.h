@@ -40,6 +40,7 @@ struct GpuKernel {
   int64_t spillBytes = -1;        // stores and loads of spills, per thread
   int64_t stackBytes = -1;        // stack frame per thread
   int64_t staticSharedBytes = -1; // beside sharedBytes
+  int64_t globalBytes = -1;       // that all blocks ask global memory for
   std::string tile;               // tile sizes in words
 };
 

@@ -75,8 +75,12 @@ struct KernelInfo {
   std::string family;     // "attention", "matmul", "mlp", "rows", "elementwise", "loops"
   int64_t numBlocks = 1;  // independent blocks, any order
   int64_t scratchBytes = 0; // per thread
-  int64_t flops = 0;      // of one launch
-  int64_t minBytes = 0;   // compulsory traffic of one launch
+  // What one launch has to do, however it is scheduled.
+  int64_t flops = 0;        // all arithmetic; a multiply-add counts two
+  int64_t matrixFlops = 0;  // of these, in matrix products
+  std::string matrixType;   // their operands: "bf16", "f16", "tf32", "f32", ""
+  int64_t specialOps = 0;   // exponentials, logarithms, divisions, roots, ...
+  int64_t minBytes = 0;     // compulsory traffic: each buffer once
   std::string description; // tile sizes and other facts for reports
 };
 

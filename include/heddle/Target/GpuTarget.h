@@ -28,6 +28,7 @@ struct GpuChip {
   double f32Flops;             // FMA on the vector units
   double tf32Flops, bf16Flops; // matrix units; f16 is as bf16
   int64_t l2Bytes;
+  double clock; // Hz, at which the matrix units reach their rate
 };
 
 /// An architecture by the name that PTX's .target has.
@@ -62,6 +63,10 @@ constexpr int64_t kReservedSharedBytes = 1024;
 /// runs. On failure `error` lists what exists.
 llvm::LogicalResult findGpuChip(llvm::StringRef name, const GpuChip *&chip,
                                 const GpuTarget *&target, std::string &error);
+
+/// Whether a product runs code (PTX) of a target: the target is no newer than
+/// the chip's own, and that one itself where its code runs nowhere else.
+bool runsOn(const GpuTarget &target, const GpuChip &chip);
 
 /// What a kernel needs of a multiprocessor.
 struct BlockResources {

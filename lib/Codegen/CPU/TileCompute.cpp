@@ -1,7 +1,7 @@
 //===- TileCompute.cpp - generics of a tile program as vector loops -------===//
 
 #include "TileToCpuImpl.h"
-#include "heddle/Codegen/CPU/VectorMath.h"
+#include "heddle/Codegen/Math/VectorMath.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
@@ -667,9 +667,8 @@ LogicalResult TileToCpu::emitContraction(linalg::GenericOp op) {
       SmallVector<Value> next;
       for (int64_t c = 0; c < width; ++c) {
         Value at = add(col, c);
-        Value s = memref::LoadOp::create(b, loc, right.memory,
-                                         colsFirst ? ValueRange{at, k}
-                                                   : ValueRange{k, at});
+        Value s = loadScalar(right, colsFirst ? ValueRange{at, k}
+                                              : ValueRange{k, at});
         Value r = broadcastScalar(s, lanes);
         SmallVector<Value> args{firstIsLeft ? a : r, firstIsLeft ? r : a,
                                 forK.getRegionIterArg(c)};

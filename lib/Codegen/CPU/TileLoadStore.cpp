@@ -500,13 +500,17 @@ LogicalResult TileToCpu::emitStore(TileStoreOp op) {
       SmallVector<Value> out = transposeVectors(in);
       SmallVector<Value> first = position(row, col);
       Value rowsLeft = remaining(dims[0], first[dims[0]]);
+      if (rows % n != 0) // the tile itself ends within a vector
+        rowsLeft = arith::MinSIOp::create(
+            b, loc, rowsLeft, arith::SubIOp::create(b, loc, idx(rows), row));
       Value colsLeft = arith::MinSIOp::create(
           b, loc, remaining(last, first[last]), idx(width));
       auto plain = [&]() {
         for (int64_t i = 0; i < n; ++i)
           write(out[i], position(add(row, i), col), {});
       };
-      bool inside = width == n && inBounds(0) && inBounds(1);
+      bool inside =
+          width == n && rows % n == 0 && inBounds(0) && inBounds(1);
       if (inside)
         return plain();
       auto maskedRows = [&]() {

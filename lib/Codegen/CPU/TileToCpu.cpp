@@ -71,8 +71,9 @@ static bool isTile(Type type, int64_t rank) {
 }
 
 /// Values that must lie alike are joined; right operands of contractions make
-/// their class plain, everything else is kept in panels.
-LogicalResult TileToCpu::inferLayouts() {
+/// their class plain unless it has left operands or results of contractions;
+/// everything else is kept in panels.
+void TileToCpu::inferLayouts() {
   // Splats and undefined tiles have no layout: they are shared freely.
   auto hasLayout = [](Value v) {
     return isTile(v.getType(), 2) &&
@@ -82,7 +83,7 @@ LogicalResult TileToCpu::inferLayouts() {
     if (hasLayout(x) && hasLayout(y))
       sameLayout.unionSets(x.getAsOpaquePointer(), y.getAsOpaquePointer());
   };
-  SmallVector<std::pair<Value, Operation *>> plain, panels;
+  SmallVector<Value> plain, panels;
   source.walk([&](Operation *op) {
     for (Value v : op->getResults())
       if (isTile(v.getType(), 2))
@@ -102,9 +103,9 @@ LogicalResult TileToCpu::inferLayouts() {
                                .isFunctionOfDim(0);
         Value left = generic.getDpsInputs()[firstIsLeft ? 0 : 1];
         Value right = generic.getDpsInputs()[firstIsLeft ? 1 : 0];
-        panels.push_back({left, op});
-        panels.push_back({generic.getResult(0), op});
-        plain.push_back({right, op});
+        panels.push_back(left);
+        panels.push_back(generic.getResult(0));
+        plain.push_back(right);
         join(generic.getDpsInits()[0], generic.getResult(0));
         return;
       }
@@ -118,18 +119,18 @@ LogicalResult TileToCpu::inferLayouts() {
         }
     }
   });
-  for (auto [v, op] : plain) {
-    if (v.getDefiningOp() && isTile(v.getType(), 2))
-      plainLeaders.insert(
-          sameLayout.getOrInsertLeaderValue(v.getAsOpaquePointer()));
-  }
-  for (auto [v, op] : panels)
-    if (plainLeaders.contains(
-            sameLayout.getOrInsertLeaderValue(v.getAsOpaquePointer())))
-      return op->emitOpError()
-             << "expected a tile used as the right operand of a contraction "
-                "not to be a row tile as well; load it twice";
-  return success();
+  // What is a row tile as well stays one: a product reads single elements of
+  // its right operand, which it finds in panels too.
+  auto leader = [&](Value v) {
+    return sameLayout.getOrInsertLeaderValue(v.getAsOpaquePointer());
+  };
+  DenseSet<void *> panelLeaders;
+  for (Value v : panels)
+    panelLeaders.insert(leader(v));
+  for (Value v : plain)
+    if (v.getDefiningOp() && isTile(v.getType(), 2) &&
+        !panelLeaders.contains(leader(v)))
+      plainLeaders.insert(leader(v));
 }
 
 Layout TileToCpu::layoutOf(Value value) {
@@ -245,8 +246,7 @@ FailureOr<func::FuncOp> TileToCpu::run() {
   auto forall = dyn_cast<scf::ForallOp>(*llvm::find_if(
       source.getBody().front(),
       [](Operation &op) { return isa<scf::ForallOp>(op); }));
-  if (failed(inferLayouts()))
-    return failure();
+  inferLayouts();
 
   b.setInsertionPoint(source);
   // i1 buffers hold one byte per element; vectors of i1 would be packed bits.

@@ -62,7 +62,7 @@ public:
 
 private:
   // TileToCpu.cpp: control flow and bookkeeping.
-  llvm::LogicalResult inferLayouts();
+  void inferLayouts();
   llvm::LogicalResult emitBlock(mlir::Block &block);
   llvm::LogicalResult emitOp(mlir::Operation *op);
   void emitTable(mlir::arith::ConstantOp op);

@@ -1,6 +1,7 @@
 //===- ConvertTileToGpu.cpp - contract T to contract G --------------------===//
 
 #include "GpuEmitter.h"
+#include "LoopsToGpu.h"
 
 #include "heddle/Codegen/Passes.h"
 #include "heddle/Codegen/Tile/KernelBody.h"
@@ -89,6 +90,14 @@ LogicalResult GpuEmitter::emitOp(Operation *op) {
   }
   if (auto transpose = dyn_cast<linalg::TransposeOp>(op)) {
     Value input = transpose.getInput();
+    // Products read it transposed.
+    auto isProduct = [](Operation *user) {
+      auto generic = dyn_cast<linalg::GenericOp>(user);
+      return generic && isTileContraction(generic);
+    };
+    if (loads.contains(input) &&
+        llvm::all_of(transpose->getResult(0).getUsers(), isProduct))
+      return success();
     Value result = transpose->getResult(0);
     // The layout whose transpose is the result's.
     Layout from = layouts.of(result).transpose({1, 0});
@@ -194,8 +203,14 @@ struct ConvertTileToGpu
   void runOnOperation() override {
     for (auto kernel :
          llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>())) {
-      if (!kernel->hasAttr(kKernelFamily))
+      auto family = kernel->getAttrOfType<StringAttr>(kKernelFamily);
+      if (!family)
         continue;
+      if (family.getValue() == "loops") {
+        if (failed(lowerLoopsToGpu(kernel)))
+          return signalPassFailure();
+        continue;
+      }
       auto grids = kernel.getOps<scf::ForallOp>();
       if (!llvm::hasSingleElement(grids)) {
         kernel.emitError("expected a tile program with one grid");

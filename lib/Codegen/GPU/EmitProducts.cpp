@@ -18,7 +18,10 @@ FailureOr<Value> GpuEmitter::stage(Value v, const Layout &layout, bool trans) {
   auto type = cast<RankedTensorType>(v.getType());
   Type element = type.getElementType();
   int64_t bytes = element.getIntOrFloatBitWidth() / 8;
-  Layout writer = heddle_gpu::coalescedLayout(type.getShape(), bytes, warps);
+  Layout writer =
+      loads.contains(v)
+          ? heddle_gpu::coalescedLayout(type.getShape(), bytes, warps)
+          : layouts.of(v);
   SmallVector<SharedAccess, 0> accesses;
   int64_t vector = 16;
   while (type.getShape()[1] * bytes % vector != 0)
@@ -27,7 +30,7 @@ FailureOr<Value> GpuEmitter::stage(Value v, const Layout &layout, bool trans) {
   if (heddle_gpu::matchLdmatrix(layout, bytes, trans))
     accesses.push_back(SharedAccess::ldmatrix(layout, trans));
   else
-    accesses.push_back(SharedAccess::vector(layout, bytes, trans));
+    accesses.push_back(SharedAccess::vector(layout, vector, trans));
   heddle_gpu::SharedLayout swizzle =
       heddle_gpu::chooseSwizzle(accesses, type.getShape(), bytes);
   auto smem = heddle_gpu::SmemType::get(
@@ -58,23 +61,67 @@ FailureOr<Value> GpuEmitter::stage(Value v, const Layout &layout, bool trans) {
 }
 
 Value GpuEmitter::loadStaged(Value shared, const Layout &layout, bool trans,
-                             int64_t depthAt, bool isLeft) {
+                             Value depthAt, bool isLeft) {
   Type element = cast<heddle_gpu::SmemType>(shared.getType()).getElementType();
-  DenseI64ArrayAttr at;
-  if (depthAt != 0) {
-    // The depth is the operand's columns (left) or rows, the other way round in
-    // a transpose.
-    bool inColumns = isLeft != trans;
-    at = b.getDenseI64ArrayAttr(
-        {inColumns ? 0 : depthAt, inColumns ? depthAt : 0});
-  }
+  // The depth is the operand's columns (left) or rows, the other way round in a
+  // transpose.
+  IntegerAttr axis;
+  if (depthAt)
+    axis = b.getI64IntegerAttr(isLeft != trans ? 1 : 0);
   return heddle_gpu::SmemLoadOp::create(
       b, loc, heddle_gpu::tileType(element, b.getContext(), layout), shared,
-      Value(), at, trans);
+      Value(), DenseI64ArrayAttr(), depthAt, axis, trans);
 }
 
 void GpuEmitter::barrier() {
   heddle_gpu::BarrierOp::create(b, loc, IntegerAttr(), IntegerAttr(), false);
+}
+
+/// Steps of the depth that a product by multiply-adds holds in registers: rows
+/// that are read along the depth come in vectors of four.
+static int64_t fmaDepth(const Layout &acc, int64_t depth) {
+  constexpr int64_t kOperandRegisters = 64;
+  int64_t perStep = heddle_gpu::fmaOperandA(acc, 1).numRegisters() +
+                    heddle_gpu::fmaOperandB(acc, 1).numRegisters();
+  int64_t step = 1;
+  while (depth % (2 * step) == 0 && step < 16 &&
+         (step < 4 || 2 * step * perStep <= kOperandRegisters))
+    step *= 2;
+  return step;
+}
+
+/// A TF32 operand whose fragments hold depths 2t and 2t + 1 where the
+/// instruction's have t and t + 4: any order of the sum is one.
+static Layout pairDepth(const Layout &operand, unsigned dim) {
+  auto moved = [&](ArrayRef<Layout::Basis> bases) {
+    Layout::Bases result(bases.begin(), bases.end());
+    for (Layout::Basis &basis : result) {
+      int64_t k = basis[dim];
+      basis[dim] = (k & ~7) | (k & 3) << 1 | (k & 4) >> 2;
+    }
+    return result;
+  };
+  Layout::Bases reg = moved(operand.getRegister());
+  // Neighbours first, as vectors have them.
+  auto *unit = llvm::find_if(
+      reg, [&](const Layout::Basis &basis) { return basis[dim] == 1; });
+  std::rotate(reg.begin(), unit, unit + 1);
+  return *Layout::get(reg, moved(operand.getLane()), moved(operand.getWarp()),
+                      operand.getRepeat());
+}
+
+static bool isStored(Value v) {
+  return isa_and_nonnull<tensor::ExtractSliceOp, tensor::PadOp>(
+      v.getDefiningOp());
+}
+
+/// Looks through the transpose of a tile that lies in memory.
+static Value storedOperand(Value v, bool &trans) {
+  auto transpose = v.getDefiningOp<linalg::TransposeOp>();
+  if (!transpose || !isStored(transpose.getInput()))
+    return v;
+  trans = !trans;
+  return transpose.getInput();
 }
 
 GpuEmitter::Operands GpuEmitter::operandsOf(linalg::GenericOp op) {
@@ -88,9 +135,13 @@ GpuEmitter::Operands GpuEmitter::operandsOf(linalg::GenericOp op) {
   r.kind = layouts.kindOf(op);
   r.transA = position(maps[0]) == 2;
   r.transB = position(maps[1]) != 2;
+  r.left = storedOperand(op.getDpsInputs()[0], r.transA);
+  r.right = storedOperand(op.getDpsInputs()[1], r.transB);
   if (r.kind == ProductKind::Fma) {
-    r.a = heddle_gpu::fmaOperandA(accLayout, extents[2]);
-    r.b = heddle_gpu::fmaOperandB(accLayout, extents[2]);
+    // A part of the depth, in the order in which memory has it.
+    int64_t step = fmaDepth(accLayout, extents[2]);
+    r.a = heddle_gpu::fmaOperandA(accLayout, step, !r.transA);
+    r.b = heddle_gpu::fmaOperandB(accLayout, step, r.transB);
     return r;
   }
   int64_t warpsM = 1;
@@ -100,18 +151,45 @@ GpuEmitter::Operands GpuEmitter::operandsOf(linalg::GenericOp op) {
                                warpsM, warps / warpsM);
   r.b = heddle_gpu::mmaOperand(r.kind, Operand::B, extents[2], extents[1],
                                warpsM, warps / warpsM);
+  // ldmatrix brings TF32 fragments from rows along the depth. Where it cannot
+  // serve both operands, neighbours of the depth meet in one thread: then an
+  // accumulator is an A operand as it is, and columns have no bank conflicts.
+  bool alongDepth =
+      isStored(r.left) && !r.transA && isStored(r.right) && r.transB;
+  if (r.kind == ProductKind::MmaTf32 && r.a && r.b && !alongDepth) {
+    r.a = pairDepth(*r.a, 1);
+    r.b = pairDepth(*r.b, 0);
+  }
   return r;
 }
 
+/// The product that reads a tile, as it is or transposed, in another block.
+static std::pair<linalg::GenericOp, bool> productInLoop(OpOperand &use,
+                                                        Block *block) {
+  Operation *user = use.getOwner();
+  if (auto op = dyn_cast<linalg::GenericOp>(user))
+    return isTileContraction(op) && op->getBlock() != block &&
+                   !op.isDpsInit(&use)
+               ? std::pair(op, use.getOperandNumber() == 0)
+               : std::pair(linalg::GenericOp(), false);
+  if (auto transpose = dyn_cast<linalg::TransposeOp>(user))
+    for (OpOperand &further : transpose->getResult(0).getUses())
+      if (auto [op, isLeft] = productInLoop(further, block); op)
+        return {op, isLeft};
+  return {};
+}
+
 /// Operands that a loop reads again and again are staged ahead of it, and held
-/// in registers where a matrix unit takes them.
+/// in registers where a matrix unit takes them and not too many are needed.
 LogicalResult GpuEmitter::prefetch(Value v) {
+  constexpr int64_t kHeldRegisters = 120; // with an accumulator
   for (OpOperand &use : v.getUses()) {
-    auto op = dyn_cast<linalg::GenericOp>(use.getOwner());
-    if (!op || !isTileContraction(op) || op->getBlock() == v.getParentBlock())
+    auto [op, isLeft] = productInLoop(use, v.getParentBlock());
+    if (!op)
       continue;
     Operands wanted = operandsOf(op);
-    bool isLeft = use.getOperandNumber() == 0;
+    if ((isLeft ? wanted.left : wanted.right) != v)
+      continue;
     const std::optional<Layout> &layout = isLeft ? wanted.a : wanted.b;
     if (!layout)
       continue;
@@ -123,23 +201,48 @@ LogicalResult GpuEmitter::prefetch(Value v) {
     if (failed(shared))
       return failure();
     barrier();
-    ahead[{v, trans}] = wanted.kind == ProductKind::Fma
-                            ? *shared
-                            : loadStaged(*shared, *layout, trans, 0, isLeft);
+    int64_t bits = getElementTypeOrSelf(v.getType()).getIntOrFloatBitWidth();
+    int64_t accumulator = 0;
+    grid.walk([&](linalg::GenericOp product) {
+      if (isTileContraction(product))
+        accumulator = std::max(accumulator,
+                               layouts.of(product.getResult(0)).numRegisters());
+    });
+    bool hold =
+        wanted.kind != ProductKind::Fma &&
+        layout->numRegisters() * bits / 32 + accumulator <= kHeldRegisters;
+    ahead[{v, trans}] =
+        hold ? loadStaged(*shared, *layout, trans, {}, isLeft) : *shared;
   }
   return success();
+}
+
+/// Sums products over parts of the depth in a loop of the kernel: unrolled, the
+/// loads of all parts would run ahead and take registers.
+Value GpuEmitter::inDepthSteps(
+    int64_t depth, int64_t step, Value acc,
+    llvm::function_ref<Value(Value depthAt, Value acc)> product) {
+  if (step == depth)
+    return product({}, acc);
+  auto index = [&](int64_t v) -> Value {
+    return arith::ConstantIndexOp::create(b, loc, v);
+  };
+  auto loop = scf::ForOp::create(b, loc, index(0), index(depth), index(step),
+                                 ValueRange(acc));
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  scf::YieldOp::create(
+      b, loc, product(loop.getInductionVar(), loop.getRegionIterArg(0)));
+  return loop.getResult(0);
 }
 
 /// A product by fused multiply-adds: both operands in shared memory, a few
 /// steps of the depth at a time in registers.
 FailureOr<Value> GpuEmitter::emitFma(linalg::GenericOp op, const Operands &of,
                                      Value acc, bool skipZeros) {
-  int64_t depth = op.getStaticLoopRanges()[2], step = 8;
-  while (depth % step != 0)
-    step /= 2;
   SmallVector<Value> staged;
   for (bool isLeft : {true, false}) {
-    Value v = op.getDpsInputs()[isLeft ? 0 : 1];
+    Value v = isLeft ? of.left : of.right;
     bool trans = isLeft ? of.transA : of.transB;
     if (Value known = ahead.lookup({v, trans})) {
       staged.push_back(known);
@@ -150,65 +253,31 @@ FailureOr<Value> GpuEmitter::emitFma(linalg::GenericOp op, const Operands &of,
       return failure();
     staged.push_back(*shared);
   }
-  barrier();
-  const Layout &accLayout = heddle_gpu::getLayout(acc.getType());
-  Layout la = heddle_gpu::fmaOperandA(accLayout, step);
-  Layout lb = heddle_gpu::fmaOperandB(accLayout, step);
-  for (int64_t k = 0; k < depth; k += step)
-    acc = heddle_gpu::DotOp::create(
-        b, loc, acc.getType(), heddle_gpu::DotKind::Fma,
-        loadStaged(staged[0], la, of.transA, k, true),
-        loadStaged(staged[1], lb, of.transB, k, false), acc, skipZeros);
-  return acc;
+  Value special;
+  if (skipZeros) {
+    if (!loads.contains(of.right))
+      barrier();
+    special = heddle_gpu::AnyNotFiniteOp::create(b, loc, staged[1], Value());
+  } else {
+    barrier();
+  }
+  auto product = [&](bool skip) {
+    return inDepthSteps(op.getStaticLoopRanges()[2], of.a->shape()[1], acc,
+                        [&](Value k, Value sum) -> Value {
+                          return heddle_gpu::DotOp::create(
+                              b, loc, acc.getType(), heddle_gpu::DotKind::Fma,
+                              loadStaged(staged[0], *of.a, of.transA, k, true),
+                              loadStaged(staged[1], *of.b, of.transB, k, false),
+                              sum, skip);
+                        });
+  };
+  return skipZeros ? guarded(special, acc.getType(), product) : product(false);
 }
 
-FailureOr<Value> GpuEmitter::emitMma(linalg::GenericOp op, const Operands &of,
-                                     Value acc, bool skipZeros) {
-  Value left = op.getDpsInputs()[0], right = op.getDpsInputs()[1];
-  // The left operand: held ahead, in the registers of an accumulator, or
-  // staged.
-  Value a = ahead.lookup({left, of.transA});
-  if (!a && !loads.contains(left) && !of.transA) {
-    FailureOr<Value> t = tile(left, layouts.of(left));
-    if (failed(t))
-      return failure();
-    a = convert(*t, *of.a);
-  }
-  Value sharedA;
-  if (!a) {
-    FailureOr<Value> shared = stage(left, *of.a, of.transA);
-    if (failed(shared))
-      return failure();
-    sharedA = *shared;
-  }
-  Value bTile = ahead.lookup({right, of.transB});
-  Value sharedB;
-  if (!bTile) {
-    FailureOr<Value> shared = stage(right, *of.b, of.transB);
-    if (failed(shared))
-      return failure();
-    sharedB = *shared;
-  }
-  Value special;
-  if (skipZeros && sharedB) {
-    // Threads look at what they copied themselves; registers went to the places
-    // of their own layout.
-    if (!loads.contains(right))
-      barrier();
-    special = heddle_gpu::AnyNotFiniteOp::create(b, loc, sharedB, Value());
-  } else if (sharedA || sharedB)
-    barrier();
-  if (sharedA)
-    a = loadStaged(sharedA, *of.a, of.transA, 0, true);
-  auto product = [&](bool skip) -> Value {
-    Value r = bTile ? bTile : loadStaged(sharedB, *of.b, of.transB, 0, false);
-    return heddle_gpu::DotOp::create(b, loc, acc.getType(),
-                                     heddle_gpu::DotKind::Mma, a, r, acc, skip);
-  };
-  if (!special)
-    return product(skipZeros);
-  // Only where the tile holds a NaN or an infinity do zeros need care.
-  auto branch = scf::IfOp::create(b, loc, acc.getType(), special, true);
+/// Only where a tile holds a NaN or an infinity do zeros need care.
+Value GpuEmitter::guarded(Value special, Type type,
+                          llvm::function_ref<Value(bool)> product) {
+  auto branch = scf::IfOp::create(b, loc, type, special, true);
   for (bool skip : {true, false}) {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(skip ? branch.thenBlock() : branch.elseBlock());
@@ -217,10 +286,90 @@ FailureOr<Value> GpuEmitter::emitMma(linalg::GenericOp op, const Operands &of,
   return branch.getResult(0);
 }
 
+/// The layout of the first `step` of the depth, of which an operand of mma has
+/// all but the instruction's in registers.
+static Layout partOfDepth(const Layout &operand, unsigned dim, int64_t step) {
+  Layout::Bases reg;
+  for (const Layout::Basis &basis : operand.getRegister())
+    if (basis[dim] < step)
+      reg.push_back(basis);
+  Layout::Bases lane(operand.getLane()), warp(operand.getWarp());
+  SmallVector<int64_t, 4> repeat(operand.getRepeat());
+  repeat[dim] = 1;
+  int64_t side = Layout::get(reg, lane, warp, repeat)->shape()[dim];
+  repeat[dim] = step / side;
+  return *Layout::get(reg, lane, warp, repeat);
+}
+
+FailureOr<Value> GpuEmitter::emitMma(linalg::GenericOp op, const Operands &of,
+                                     Value acc, bool skipZeros) {
+  auto isShared = [](Value v) {
+    return v && isa<heddle_gpu::SmemType>(v.getType());
+  };
+  // The left operand: held ahead, in the registers of an accumulator, or
+  // staged.
+  Value left = ahead.lookup({of.left, of.transA});
+  if (!left && !loads.contains(of.left) && !of.transA) {
+    FailureOr<Value> t = tile(of.left, layouts.of(of.left));
+    if (failed(t))
+      return failure();
+    left = convert(*t, *of.a);
+  }
+  bool staged = false;
+  auto orStaged = [&](Value known, Value v, const Layout &layout,
+                      bool trans) -> FailureOr<Value> {
+    if (known)
+      return known;
+    staged = true;
+    return stage(v, layout, trans);
+  };
+  FailureOr<Value> a = orStaged(left, of.left, *of.a, of.transA);
+  if (failed(a))
+    return failure();
+  FailureOr<Value> r =
+      orStaged(ahead.lookup({of.right, of.transB}), of.right, *of.b, of.transB);
+  if (failed(r))
+    return failure();
+  Value special;
+  if (skipZeros && isShared(*r)) {
+    // Threads look at what they copied themselves; registers went to the places
+    // of their own layout.
+    if (!loads.contains(of.right))
+      barrier();
+    special = heddle_gpu::AnyNotFiniteOp::create(b, loc, *r, Value());
+  } else if (staged) {
+    barrier();
+  }
+  // Deep operands in shared memory are read a part at a time.
+  constexpr int64_t kDepthStep = 64;
+  int64_t depth = op.getStaticLoopRanges()[2], step = depth;
+  if (isShared(*a) && isShared(*r) && depth > kDepthStep &&
+      depth % kDepthStep == 0)
+    step = kDepthStep;
+  heddle_gpu::DotKind kind = of.kind == ProductKind::MmaTf32
+                                 ? heddle_gpu::DotKind::MmaTf32
+                                 : heddle_gpu::DotKind::Mma;
+  Layout la = partOfDepth(*of.a, 1, step);
+  Layout lb = partOfDepth(*of.b, 0, step);
+  // Outside the branch, which would load it twice.
+  if (isShared(*a) && step == depth)
+    a = loadStaged(*a, la, of.transA, {}, true);
+  auto product = [&](bool skip) {
+    return inDepthSteps(depth, step, acc, [&](Value k, Value sum) -> Value {
+      Value x = isShared(*a) ? loadStaged(*a, la, of.transA, k, true) : *a;
+      Value y = isShared(*r) ? loadStaged(*r, lb, of.transB, k, false) : *r;
+      return heddle_gpu::DotOp::create(b, loc, acc.getType(), kind, x, y, sum,
+                                       skip);
+    });
+  };
+  return special ? guarded(special, acc.getType(), product)
+                 : product(skipZeros);
+}
+
 LogicalResult GpuEmitter::emitContraction(linalg::GenericOp op) {
   Operands of = operandsOf(op);
   if (!of.a || !of.b)
-    return op.emitOpError("expected a depth that m16n8k16 divides, got ")
+    return op.emitOpError("expected a depth that the matrix unit divides, got ")
            << op.getStaticLoopRanges()[2];
   FailureOr<Value> acc = tile(op.getDpsInits()[0], layouts.of(op.getResult(0)));
   if (failed(acc))

@@ -81,7 +81,7 @@ struct GpuExpandShared
     Type element = type.getElementType();
     int64_t bytes = elementBytes(element);
     Conversion c = classifyConversion(from, to, 8 * bytes);
-    if (c.kind == ConversionKind::Identity || c.kind == ConversionKind::Registers)
+    if (c.kind != ConversionKind::Shared)
       return success();
     if (type.getRank() == 0 || type.getRank() > 2)
       return op.emitOpError("expected a tile of rank 1 or 2 to pass through "

@@ -12,6 +12,7 @@
 
 #include "TileLayouts.h"
 
+#include "heddle/Codegen/Tile/KernelBody.h"
 #include "heddle/Dialect/Heddle/IR/Heddle.h"
 #include "heddle/Dialect/HeddleGpu/IR/HeddleGpu.h"
 
@@ -28,7 +29,8 @@ namespace heddle {
 class GpuEmitter {
 public:
   GpuEmitter(mlir::func::FuncOp kernel, mlir::scf::ForallOp grid, int64_t warps)
-      : kernel(kernel), grid(grid), warps(warps), layouts(grid, warps),
+      : kernel(kernel), grid(grid), warps(warps),
+        layouts(grid, warps, kernel->hasAttr(kKernelTf32)),
         b(kernel.getContext()), loc(kernel.getLoc()) {}
 
   /// Replaces the kernel by a gpu.module of its name; reports what it cannot.
@@ -49,6 +51,7 @@ private:
   /// The layouts in which a product reads its operands.
   struct Operands {
     heddle_gpu::ProductKind kind;
+    Value left, right; // behind a transpose, what lies in memory
     std::optional<Layout> a, b;
     bool transA, transB;
   };
@@ -77,9 +80,14 @@ private:
   llvm::FailureOr<Value> emitMma(mlir::linalg::GenericOp op, const Operands &of,
                                  Value acc, bool skipZeros);
   Operands operandsOf(mlir::linalg::GenericOp contraction);
+  Value inDepthSteps(int64_t depth, int64_t step, Value acc,
+                     llvm::function_ref<Value(Value, Value)> product);
   llvm::FailureOr<Value> stage(Value v, const Layout &layout, bool trans);
+  /// The operand, or the part of it from `depthAt` on.
   Value loadStaged(Value shared, const Layout &layout, bool trans,
-                   int64_t depthAt, bool isLeft);
+                   Value depthAt, bool isLeft);
+  Value guarded(Value special, mlir::Type type,
+                llvm::function_ref<Value(bool)> product);
   llvm::LogicalResult prefetch(Value v);
   void barrier();
 

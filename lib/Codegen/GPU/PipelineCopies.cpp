@@ -14,6 +14,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "heddle/Codegen/Passes.h"
+#include "heddle/Codegen/Tile/KernelBody.h"
 #include "heddle/Dialect/HeddleGpu/IR/HeddleGpu.h"
 
 #include "mlir/Analysis/SliceAnalysis.h"
@@ -42,7 +43,7 @@ public:
     for (auto copy : loop.getBody()->getOps<AsyncCopyOp>())
       if (canMove(copy))
         copies.push_back(copy);
-    if (copies.empty())
+    if (copies.empty() || stages < 2)
       return;
     for (AsyncCopyOp copy : copies)
       widen(copy);
@@ -208,12 +209,16 @@ struct GpuPipelineCopies
   using GpuPipelineCopiesPassBase::GpuPipelineCopiesPassBase;
 
   void runOnOperation() override {
-    if (stages < 2)
-      return;
-    SmallVector<scf::ForOp> loops;
-    getOperation().walk([&](scf::ForOp loop) { loops.push_back(loop); });
-    for (scf::ForOp loop : loops)
-      LoopPipeline(loop, stages).run();
+    for (auto kernel : getOperation().getOps<gpu::GPUFuncOp>()) {
+      int64_t count = stages;
+      if (auto wanted =
+              kernel->getAttrOfType<IntegerAttr>(heddle::kKernelStages))
+        count = wanted.getInt();
+      SmallVector<scf::ForOp> loops;
+      kernel.walk([&](scf::ForOp loop) { loops.push_back(loop); });
+      for (scf::ForOp loop : loops)
+        LoopPipeline(loop, count).run();
+    }
   }
 };
 } // namespace

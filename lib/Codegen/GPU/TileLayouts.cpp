@@ -4,7 +4,10 @@
 
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/Support/MathExtras.h"
+
+#include <limits>
 
 using namespace mlir;
 using namespace heddle;
@@ -33,20 +36,46 @@ static int64_t powerOfTwo(int64_t n, int64_t limit) {
   return p;
 }
 
-TileLayouts::TileLayouts(scf::ForallOp grid, int64_t warps)
-    : grid(grid), warps(warps) {}
+TileLayouts::TileLayouts(scf::ForallOp grid, int64_t warps, bool tf32)
+    : grid(grid), warps(warps), tf32(tf32) {}
 
 ProductKind TileLayouts::kindOf(linalg::GenericOp op) {
   Type element = getElementTypeOrSelf(op.getDpsInputs()[0].getType());
-  return element.isBF16() || element.isF16() ? ProductKind::Mma16
-                                             : ProductKind::Fma;
+  if (element.isBF16() || element.isF16())
+    return ProductKind::Mma16;
+  return element.isF32() && tf32 ? ProductKind::MmaTf32 : ProductKind::Fma;
 }
 
-Layout heddle::fmaAccumulator(int64_t rows, int64_t cols, int64_t warps) {
+Layout heddle::fmaAccumulator(int64_t rows, int64_t cols, int64_t warpsM,
+                              int64_t warpsN) {
   int64_t laneCols = powerOfTwo(cols, 8);
   int64_t perCol = powerOfTwo(cols / laneCols, 4);
   return *blockedLayout({rows, cols}, {1, perCol}, {32 / laneCols, laneCols},
-                        {warps, 1}, {1, 0});
+                        {warpsM, warpsN}, {1, 0});
+}
+
+/// Whether rows of a product are reduced, or multiplied again, in the kernel:
+/// they are then kept inside a warp.
+static bool usesRows(linalg::GenericOp product) {
+  llvm::SetVector<Value> reached;
+  reached.insert(product.getResult(0));
+  for (size_t i = 0; i < reached.size(); ++i)
+    for (OpOperand &use : reached[i].getUses()) {
+      Operation *user = use.getOwner();
+      if (auto loop = dyn_cast<scf::ForOp>(user)) {
+        if (OpResult result = loop.getTiedLoopResult(&use)) {
+          reached.insert(result);
+          reached.insert(loop.getTiedLoopRegionIterArg(&use));
+        }
+      } else if (isa<scf::YieldOp>(user)) {
+        reached.insert(user->getParentOp()->getResult(use.getOperandNumber()));
+      } else if (auto generic = dyn_cast<linalg::GenericOp>(user)) {
+        if (generic.getNumReductionLoops() > 0 && !generic.isDpsInit(&use))
+          return true;
+        reached.insert(generic->result_begin(), generic->result_end());
+      }
+    }
+  return false;
 }
 
 Layout TileLayouts::rowsLayout(RankedTensorType type) {
@@ -108,20 +137,31 @@ LogicalResult TileLayouts::assignAccumulator(linalg::GenericOp op) {
   int64_t rows = type.getDimSize(0), cols = type.getDimSize(1);
   if (layouts.contains(op.getResult(0)))
     return success();
-  if (kindOf(op) == ProductKind::Fma) {
-    assign(op.getResult(0), fmaAccumulator(rows, cols, warps));
-    return success();
+  ProductKind kind = kindOf(op);
+  // As many warps along the rows as fit, where a row's elements stay in one
+  // warp, so that reductions along it need no shared memory. Else the split in
+  // which a warp reads the fewest rows of A and columns of B.
+  std::optional<Layout> best;
+  int64_t fewest = std::numeric_limits<int64_t>::max();
+  for (int64_t m = warps; m >= 1 && !(byRows && best); m /= 2) {
+    int64_t n = warps / m, reads = rows / m + cols / n;
+    if (reads >= fewest || (kind == ProductKind::Fma && m != warps &&
+                            (rows % (4 * m) || cols % (32 * n))))
+      continue;
+    std::optional<Layout> layout =
+        kind == ProductKind::Fma
+            ? fmaAccumulator(rows, cols, m, n)
+            : mmaOperand(kind, Operand::C, rows, cols, m, n);
+    if (!layout)
+      continue;
+    fewest = reads;
+    best = layout;
   }
-  // As many warps along the rows as fit: a row's elements stay in one warp, and
-  // reductions along it need no shared memory.
-  for (int64_t m = warps; m >= 1; m /= 2)
-    if (std::optional<Layout> layout = mmaOperand(
-            ProductKind::Mma16, Operand::C, rows, cols, m, warps / m)) {
-      assign(op.getResult(0), *layout);
-      return success();
-    }
-  return op.emitError("expected a tile that m16n8k16 divides among ")
-         << warps << " warps, got " << rows << "x" << cols;
+  if (!best)
+    return op.emitError("expected a tile that m16n8 divides among ")
+           << warps << " warps, got " << rows << "x" << cols;
+  assign(op.getResult(0), *best);
+  return success();
 }
 
 void TileLayouts::assign(Value v, const Layout &layout) {
@@ -222,6 +262,9 @@ void TileLayouts::toDefinition(Value v, const Layout &layout) {
 }
 
 LogicalResult TileLayouts::run() {
+  grid.walk([&](linalg::GenericOp op) {
+    byRows |= isTileContraction(op) && usesRows(op);
+  });
   WalkResult walked = grid.walk([&](linalg::GenericOp op) {
     if (isTileContraction(op) && failed(assignAccumulator(op)))
       return WalkResult::interrupt();

@@ -25,7 +25,8 @@ llvm::SmallVector<int64_t> operandDims(mlir::linalg::GenericOp op,
 /// computed from and for them, then blocked ones for the rest.
 class TileLayouts {
 public:
-  TileLayouts(mlir::scf::ForallOp grid, int64_t warps);
+  /// With `tf32` products of f32 are formed by the matrix unit.
+  TileLayouts(mlir::scf::ForallOp grid, int64_t warps, bool tf32);
 
   /// Fails with an error at a product that no layout fits.
   llvm::LogicalResult run();
@@ -45,12 +46,16 @@ private:
 
   mlir::scf::ForallOp grid;
   int64_t warps;
+  bool tf32;
+  bool byRows = false; // warps split products along their rows only
   llvm::DenseMap<mlir::Value, heddle_gpu::Layout> layouts;
   std::deque<mlir::Value> work;
 };
 
-/// The accumulator of a product by fused multiply-adds.
-heddle_gpu::Layout fmaAccumulator(int64_t rows, int64_t cols, int64_t warps);
+/// The accumulator of a product by fused multiply-adds, its rows among warpsM
+/// warps and its columns among warpsN.
+heddle_gpu::Layout fmaAccumulator(int64_t rows, int64_t cols, int64_t warpsM,
+                                  int64_t warpsN);
 
 } // namespace heddle
 

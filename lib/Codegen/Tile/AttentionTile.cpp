@@ -62,6 +62,7 @@ private:
     return AxisRange::tile(t.index(0), llvm::alignTo(dim, 16), dim);
   }
   void chooseTiles();
+  void chooseF32Tiles(int64_t widest);
   AxisRange head(Value h, int64_t heads) { return AxisRange::point(h, heads); }
   SmallVector<AxisRange> ranges(Value batch, Value h, int64_t heads,
                                 AxisRange seq, AxisRange dim);
@@ -80,6 +81,8 @@ private:
   OpBuilder &b;
   Location loc;
   int64_t queryTile = 0, keyTileSize = 0, numQueryTiles = 0;
+  int64_t warps = 4, stages = 0; // on a GPU; 0 stages: the default
+  bool tf32 = false;
   MaskTiling tiling;
   bool dynamicMask = false; // depends on operands: no tile is known to be full
   bool plainScores = true;  // no score region and no bias
@@ -97,6 +100,7 @@ void AttentionBuilder::chooseTiles() {
   if (target.queryTile && target.keyTile) {
     queryTile = target.queryTile;
     keyTileSize = target.keyTile;
+    warps = std::max<int64_t>(1, queryTile / 16);
     numQueryTiles = llvm::divideCeil(op.getQueryLength(), queryTile);
     return;
   }
@@ -104,13 +108,13 @@ void AttentionBuilder::chooseTiles() {
   if (target.matrixUnits) {
     // What the registers hold: a warp has 16 rows of scores and of the output.
     int64_t widest = std::max(op.getQueryHeadDim(), op.getValueHeadDim());
-    bool isF32 = getElementTypeOrSelf(op.getQuery().getType()).isF32();
-    queryTile = widest <= 64 && sq > 64 && !isF32 ? 128 : 64;
-    keyTileSize =
-        isF32 ? std::max<int64_t>(
-                    8, 2048 / llvm::PowerOf2Ceil(std::max<int64_t>(widest, 64)))
-        : widest <= 128 ? 64
-                        : 32;
+    if (getElementTypeOrSelf(op.getQuery().getType()).isF32()) {
+      chooseF32Tiles(widest);
+    } else {
+      queryTile = widest <= 64 && sq > 64 ? 128 : 64;
+      keyTileSize = widest <= 128 ? 64 : 32;
+      warps = queryTile / 16;
+    }
     numQueryTiles = llvm::divideCeil(sq, queryTile);
     return;
   }
@@ -139,6 +143,23 @@ void AttentionBuilder::chooseTiles() {
   numQueryTiles = llvm::divideCeil(sq, queryTile);
 }
 
+/// Tiles of f32 on a GPU: four warps, whose accumulators and operands leave
+/// room for two blocks on a multiprocessor. Multiply-adds want square pieces in
+/// each thread, up to 8x8; the matrix unit gives each warp 16 rows.
+void AttentionBuilder::chooseF32Tiles(int64_t widest) {
+  bool small = op.getQueryLength() <= 64;
+  warps = 4;
+  if (tf32) {
+    queryTile = 64;
+    keyTileSize = widest <= 64 ? 64 : widest <= 128 ? 32 : 16;
+    stages = widest <= 128 ? 0 : 1;
+    return;
+  }
+  queryTile = widest <= 64 && !small ? 128 : widest <= 128 ? 64 : 32;
+  keyTileSize = widest <= 192 ? 32 : 16;
+  stages = 1;
+}
+
 SmallVector<AxisRange> AttentionBuilder::ranges(Value batchIndex, Value h,
                                                 int64_t heads, AxisRange seq,
                                                 AxisRange dim) {
@@ -149,6 +170,9 @@ SmallVector<AxisRange> AttentionBuilder::ranges(Value batchIndex, Value h,
 }
 
 LogicalResult AttentionBuilder::build() {
+  tf32 = target.matrixUnits &&
+         (op.getPrecision() == Precision::TF32 ||
+          op->getParentOfType<func::FuncOp>()->hasAttr(kKernelTf32));
   chooseTiles();
   tiling = analyzeMask(op.getMaskAttr(), op.getQueryLength(), op.getKeyLength(),
                        queryTile, keyTileSize, loc);
@@ -237,9 +261,13 @@ LogicalResult AttentionBuilder::build() {
   op->getParentOfType<func::FuncOp>()->setAttr(
       kKernelTile,
       b.getStringAttr("q" + Twine(queryTile) + "_k" + Twine(keyTileSize)));
+  auto kernel = op->getParentOfType<func::FuncOp>();
   if (target.matrixUnits)
-    op->getParentOfType<func::FuncOp>()->setAttr(
-        kKernelWarps, b.getI64IntegerAttr(queryTile / 16));
+    kernel->setAttr(kKernelWarps, b.getI64IntegerAttr(warps));
+  if (stages)
+    kernel->setAttr(kKernelStages, b.getI64IntegerAttr(stages));
+  if (tf32)
+    kernel->setAttr(kKernelTf32, b.getUnitAttr());
   return success();
 }
 

@@ -32,6 +32,7 @@ struct BuildTiles : heddle::impl::BuildTilesPassBase<BuildTiles> {
     TileTarget target;
     target.lanes = lanes;
     target.threads = threads;
+    target.blockThreads = blockThreads;
     target.matrixUnits = matrixUnits;
     target.queryTile = queryTile;
     target.keyTile = keyTile;
@@ -46,6 +47,8 @@ struct BuildTiles : heddle::impl::BuildTilesPassBase<BuildTiles> {
       }
       LogicalResult built =
           family.getValue() == "attention" ? buildAttentionTile(kernel, target)
+          : family.getValue() == "attention_grad"
+              ? buildAttentionGradTile(kernel, target)
           : family.getValue() == "loops"   ? buildLoopsKernel(kernel, target)
           : family.getValue() == "scan"    ? buildScanTile(kernel, target)
                                            : buildRowsTile(kernel, target);

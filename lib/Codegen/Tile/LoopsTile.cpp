@@ -1,22 +1,15 @@
 //===- LoopsTile.cpp - kernels of one op that no tile builder takes -------===//
 //
 // The op becomes loops over its result on the kernel's buffers, one scalar at a
-// time: correct for every structured op, meant for what is rare. Blocks share
-// one axis of the result.
+// time: correct for every structured op, meant for what is rare.
 //
 //===----------------------------------------------------------------------===//
 
 #include "heddle/Codegen/Tile/LoopsTile.h"
-#include "LoopsBody.h"
-#include "heddle/Codegen/Tile/KernelBody.h"
-#include "heddle/Dialect/Heddle/IR/Heddle.h"
+#include "LoopsBuilder.h"
 
-#include "mlir/Dialect/Affine/IR/AffineOps.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -24,69 +17,43 @@ using namespace heddle;
 
 /// Points of the iteration space that are worth a block of their own.
 static constexpr int64_t kPointsPerBlock = 2048;
-
-namespace {
-using ReadFn = function_ref<Value(ValueRange)>;
-
-/// A box of the result: positions offset + i * stride for i < size, per axis.
-struct Box {
-  SmallVector<int64_t> offsets, sizes, strides;
-
-  static Box whole(ArrayRef<int64_t> shape) {
-    return {SmallVector<int64_t>(shape.size(), 0), SmallVector<int64_t>(shape),
-            SmallVector<int64_t>(shape.size(), 1)};
-  }
-};
-
-/// Emits the loops of one op into a grid of blocks.
-class LoopsBuilder {
-public:
-  LoopsBuilder(func::FuncOp kernel, Operation *op, const TileTarget &target)
-      : kernel(kernel), op(op), target(target), b(kernel.getContext()),
-        loc(op->getLoc()) {}
-  LogicalResult build();
-
-private:
-  LogicalResult generic(linalg::GenericOp generic);
-  LogicalResult scatterGeneric(linalg::GenericOp generic);
-  LogicalResult generate(tensor::GenerateOp generate);
-  LogicalResult pad(tensor::PadOp pad);
-  LogicalResult extractSlice(tensor::ExtractSliceOp slice);
-  LogicalResult insertSlice(tensor::InsertSliceOp insert);
-  LogicalResult concat(tensor::ConcatOp concat);
-
-  void openGrid(ArrayRef<int64_t> extents, int64_t points);
-  void overBox(const Box &box, function_ref<void(ValueRange)> body);
-  LogicalResult write(Value source, Value dest, const Box &box,
-                      const llvm::SmallBitVector &dropped = {});
-  FailureOr<SmallVector<Value>> body(linalg::GenericOp generic,
-                                     ValueRange loops, ValueRange accumulators);
-  Value initial(Value init, ValueRange position);
-  Value index(int64_t value) {
-    return arith::ConstantIndexOp::create(b, loc, value);
-  }
-  SmallVector<Value> indices(ArrayRef<int64_t> values) {
-    return llvm::map_to_vector(values, [&](int64_t v) { return index(v); });
-  }
-  SmallVector<Value> at(AffineMap map, ValueRange loops);
-
-  func::FuncOp kernel;
-  Operation *op;
-  const TileTarget &target;
-  OpBuilder b;
-  Location loc;
-  int64_t sharedAxis = -1; // the axis that blocks share; -1: one block
-  Value begin, end;        // this block's positions along it
-};
-} // namespace
+/// Blocks of a GPU's grid; threads take several elements where there are more.
+static constexpr int64_t kMaxGpuBlocks = 1 << 20;
 
 //===----------------------------------------------------------------------===//
 // Loops and blocks
 //===----------------------------------------------------------------------===//
 
-/// Opens the grid over an axis of `extents`: the outermost that feeds all
-/// workers, else the longest.
-void LoopsBuilder::openGrid(ArrayRef<int64_t> extents, int64_t points) {
+void LoopsBuilder::makeGrid(ArrayRef<int64_t> sizes) {
+  b.setInsertionPoint(kernel.getBody().front().getTerminator());
+  SmallVector<OpFoldResult> bounds = getAsIndexOpFoldResult(
+      b.getContext(), sizes.drop_back(isGpu() ? 0 : sizes.size() - 1));
+  auto grid = scf::ForallOp::create(b, loc, bounds, ValueRange{}, std::nullopt);
+  b.setInsertionPointToStart(grid.getBody());
+  if (!isGpu()) {
+    begin = grid.getInductionVar(0);
+    return;
+  }
+  step = sizes[0] * sizes[1];
+  first = arith::AddIOp::create(
+      b, loc,
+      arith::MulIOp::create(b, loc, grid.getInductionVar(0), index(sizes[1])),
+      grid.getInductionVar(1));
+}
+
+void LoopsBuilder::openSingle() { makeGrid({1, 1}); }
+
+/// On a CPU over an axis of `extents`: the outermost that feeds all workers,
+/// else the longest.
+void LoopsBuilder::openGrid(ArrayRef<int64_t> extents, int64_t points,
+                            int64_t minBlocks) {
+  if (isGpu()) {
+    int64_t count = llvm::product_of(extents);
+    int64_t blocks = llvm::divideCeil(count, target.blockThreads);
+    makeGrid(
+        {std::clamp<int64_t>(blocks, 1, kMaxGpuBlocks), target.blockThreads});
+    return;
+  }
   for (auto [axis, extent] : llvm::enumerate(extents)) {
     if (sharedAxis >= 0 && extent <= extents[sharedAxis])
       continue;
@@ -95,23 +62,59 @@ void LoopsBuilder::openGrid(ArrayRef<int64_t> extents, int64_t points) {
       break;
   }
   int64_t extent = sharedAxis >= 0 ? extents[sharedAxis] : 1;
-  int64_t blocks =
-      std::min({extent, 4 * target.threads, points / kPointsPerBlock});
-  int64_t chunk = llvm::divideCeil(extent, std::max<int64_t>(1, blocks));
+  int64_t blocks = std::min(4 * target.threads, points / kPointsPerBlock);
+  blocks = std::clamp<int64_t>(std::max(blocks, minBlocks), 1, extent);
+  chunk = llvm::divideCeil(extent, blocks);
   blocks = std::max<int64_t>(1, llvm::divideCeil(extent, chunk));
-  b.setInsertionPoint(kernel.getBody().front().getTerminator());
-  auto grid = scf::ForallOp::create(
-      b, loc, SmallVector<OpFoldResult>{b.getIndexAttr(blocks)}, ValueRange{},
-      std::nullopt);
-  b.setInsertionPointToStart(grid.getBody());
+  makeGrid({blocks, 1});
   if (blocks == 1) {
     sharedAxis = -1;
     return;
   }
-  begin = arith::MulIOp::create(b, loc, grid.getInductionVar(0), index(chunk));
+  begin = arith::MulIOp::create(b, loc, begin, index(chunk));
   end = arith::AddIOp::create(b, loc, begin, index(chunk));
   if (extent % chunk != 0)
     end = arith::MinSIOp::create(b, loc, end, index(extent));
+}
+
+void LoopsBuilder::nest(ArrayRef<int64_t> extents,
+                        function_ref<void(Positions)> body) {
+  SmallVector<int64_t> zeros(extents.size(), 0), ones(extents.size(), 1);
+  scf::buildLoopNest(b, loc, indices(zeros), indices(extents), indices(ones),
+                     [&](OpBuilder &, Location, ValueRange ivs) { body(ivs); });
+}
+
+SmallVector<Value> LoopsBuilder::nest(
+    ArrayRef<int64_t> extents, ValueRange start,
+    function_ref<SmallVector<Value>(Positions, ValueRange)> body) {
+  SmallVector<int64_t> zeros(extents.size(), 0), ones(extents.size(), 1);
+  scf::LoopNest loops = scf::buildLoopNest(
+      b, loc, indices(zeros), indices(extents), indices(ones), start,
+      [&](OpBuilder &, Location, ValueRange ivs, ValueRange carried) {
+        SmallVector<Value> next = body(ivs, carried);
+        return scf::ValueVector(next.begin(), next.end());
+      });
+  return SmallVector<Value>(loops.results);
+}
+
+/// Divisions of 32 bits where they do, as those of 64 are slow on a GPU.
+SmallVector<Value> LoopsBuilder::positionsOf(Value linear,
+                                             ArrayRef<int64_t> shape) {
+  SmallVector<Value> positions(shape.size());
+  bool narrow = llvm::product_of(shape) <= INT32_MAX;
+  Type type = narrow ? b.getI32Type() : b.getI64Type();
+  Value rest = arith::IndexCastOp::create(b, loc, type, linear);
+  for (int64_t d = shape.size() - 1; d >= 0; --d) {
+    Value at = rest;
+    if (d > 0) {
+      Value extent = arith::ConstantOp::create(
+          b, loc, b.getIntegerAttr(type, std::max<int64_t>(1, shape[d])));
+      at = arith::RemUIOp::create(b, loc, rest, extent);
+      rest = arith::DivUIOp::create(b, loc, rest, extent);
+    }
+    positions[d] = arith::IndexCastOp::create(b, loc, b.getIndexType(), at);
+  }
+  return positions;
 }
 
 /// The first i with offset + i * stride >= position.
@@ -128,261 +131,54 @@ static Value firstFrom(OpBuilder &b, Location loc, Value position,
   return i;
 }
 
-/// Loops over what this block has of a box; `body` gets i of each axis.
-void LoopsBuilder::overBox(const Box &box,
-                           function_ref<void(ValueRange)> body) {
-  SmallVector<int64_t> zeros(box.sizes.size(), 0), ones(box.sizes.size(), 1);
-  SmallVector<Value> lower = indices(zeros), upper = indices(box.sizes);
+void LoopsBuilder::overBox(const Box &box, function_ref<void(Positions)> body) {
+  overBox(
+      box, box.sizes.size(), [](Positions) { return SmallVector<Value>(); },
+      [&](Positions i, ValueRange) { body(i); });
+}
+
+void LoopsBuilder::overBox(const Box &box, unsigned leading,
+                           function_ref<SmallVector<Value>(Positions)> prefix,
+                           function_ref<void(Positions, ValueRange)> body) {
+  unsigned rank = box.sizes.size();
+  if (isGpu()) {
+    int64_t count = llvm::product_of(box.sizes);
+    if (count == 0)
+      return;
+    auto loop = scf::ForOp::create(b, loc, first, index(count), index(step));
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    SmallVector<Value> i = positionsOf(loop.getInductionVar(), box.sizes);
+    body(i, prefix(ArrayRef(i).take_front(leading)));
+    return;
+  }
+  SmallVector<int64_t> zeros(rank, 0), ones(rank, 1);
+  SmallVector<Value> lower = indices(zeros), upper = indices(box.sizes),
+                     steps = indices(ones);
   if (sharedAxis >= 0) {
     int64_t offset = box.offsets[sharedAxis], stride = box.strides[sharedAxis],
             size = box.sizes[sharedAxis];
     Value &low = lower[sharedAxis], &high = upper[sharedAxis];
     bool clipped = offset != 0 || stride != 1;
-    Value first = firstFrom(b, loc, begin, offset, stride);
-    low = clipped ? arith::MaxSIOp::create(b, loc, first, low) : first;
+    Value from = firstFrom(b, loc, begin, offset, stride);
+    low = clipped ? arith::MaxSIOp::create(b, loc, from, low) : from;
     high = arith::MinSIOp::create(
         b, loc, firstFrom(b, loc, end, offset, stride), index(size));
   }
-  scf::buildLoopNest(b, loc, lower, upper, indices(ones),
-                     [&](OpBuilder &, Location, ValueRange ivs) { body(ivs); });
-}
-
-/// Positions of an operand with map `map` at loop positions `loops`.
-SmallVector<Value> LoopsBuilder::at(AffineMap map, ValueRange loops) {
-  SmallVector<Value> position;
-  for (AffineExpr e : map.getResults()) {
-    if (auto dim = dyn_cast<AffineDimExpr>(e))
-      position.push_back(loops[dim.getPosition()]);
-    else if (auto constant = dyn_cast<AffineConstantExpr>(e))
-      position.push_back(index(constant.getValue()));
-    else
-      position.push_back(affine::AffineApplyOp::create(
-          b, loc, AffineMap::get(map.getNumDims(), 0, e), loops));
-  }
-  return position;
-}
-
-//===----------------------------------------------------------------------===//
-// linalg.generic
-//===----------------------------------------------------------------------===//
-
-/// What an accumulator starts with. Nothing may depend on the elements of
-/// tensor.empty, so that zero does for them.
-Value LoopsBuilder::initial(Value init, ValueRange position) {
-  if (Value buffer = bufferOf(init))
-    return loadScalar(b, loc, buffer, position);
-  if (init.getDefiningOp<tensor::EmptyOp>()) {
-    Type element = cast<RankedTensorType>(init.getType()).getElementType();
-    return computeConstant(b, loc, b.getZeroAttr(computeType(element)));
-  }
-  return splatElement(b, loc, init);
-}
-
-/// One point of the iteration space.
-FailureOr<SmallVector<Value>> LoopsBuilder::body(linalg::GenericOp generic,
-                                                 ValueRange loops,
-                                                 ValueRange accumulators) {
-  Block &block = generic.getRegion().front();
-  SmallVector<Value> args;
-  for (OpOperand *operand : generic.getDpsInputOperands()) {
-    Value v = operand->get();
-    if (generic.getMatchingBlockArgument(operand).use_empty())
-      args.push_back({}); // a window, say, that has a shape only
-    else if (Value buffer = bufferOf(v))
-      args.push_back(loadScalar(
-          b, loc, buffer, at(generic.getMatchingIndexingMap(operand), loops)));
-    else if (Value splat = splatElement(b, loc, v))
-      args.push_back(splat);
-    else
-      return generic.emitOpError("expected operands in memory or constant");
-  }
-  llvm::append_range(args, accumulators);
-  return emitScalarBody(b, block, args,
-                        [&](unsigned loop) { return loops[loop]; });
-}
-
-/// Whether each result has one element per point of the parallel loops.
-static bool resultsFollowParallelLoops(linalg::GenericOp generic) {
-  unsigned numParallel = generic.getNumParallelLoops();
-  for (OpOperand &init : generic.getDpsInitsMutable()) {
-    AffineMap map = generic.getMatchingIndexingMap(&init);
-    if (map.getNumResults() != numParallel ||
-        !map.isProjectedPermutation(/*allowZeroInResults=*/false))
-      return false;
-    for (AffineExpr e : map.getResults())
-      if (generic
-              .getIteratorTypesArray()[cast<AffineDimExpr>(e).getPosition()] !=
-          utils::IteratorType::parallel)
-        return false;
-  }
-  return true;
-}
-
-/// Loops over the result's elements, inside them the reductions, whose values
-/// stay in registers.
-LogicalResult LoopsBuilder::generic(linalg::GenericOp generic) {
-  for (auto [init, result] :
-       llvm::zip(generic.getDpsInits(), generic.getResults())) {
-    if (!destinationOf(result))
-      return generic.emitOpError("expected every result in memory");
-    if (!bufferOf(init) && !init.getDefiningOp<tensor::EmptyOp>() &&
-        !splatElement(b, loc, init))
-      return generic.emitOpError(
-          "expected the initial value in memory or constant");
-  }
-  if (!resultsFollowParallelLoops(generic))
-    return scatterGeneric(generic);
-  SmallVector<unsigned> parallel, reduced;
-  generic.getParallelDims(parallel);
-  generic.getReductionDims(reduced);
-  SmallVector<int64_t> ranges = generic.getStaticLoopRanges(), outer, inner;
-  for (unsigned d : parallel)
-    outer.push_back(ranges[d]);
-  for (unsigned d : reduced)
-    inner.push_back(ranges[d]);
-  int64_t points = 1;
-  for (int64_t extent : ranges)
-    points *= extent;
-  openGrid(outer, points);
-  bool failedBody = false;
-  overBox(Box::whole(outer), [&](ValueRange outerIvs) {
-    SmallVector<Value> loops(ranges.size()), start;
-    for (auto [d, iv] : llvm::zip(parallel, outerIvs))
-      loops[d] = iv;
-    SmallVector<SmallVector<Value>> positions;
-    for (OpOperand &init : generic.getDpsInitsMutable()) {
-      positions.push_back(at(generic.getMatchingIndexingMap(&init), loops));
-      start.push_back(initial(init.get(), positions.back()));
-    }
-    SmallVector<int64_t> zeros(inner.size(), 0), ones(inner.size(), 1);
-    scf::LoopNest nest = scf::buildLoopNest(
-        b, loc, indices(zeros), indices(inner), indices(ones), start,
-        [&](OpBuilder &, Location, ValueRange innerIvs, ValueRange carried) {
-          for (auto [d, iv] : llvm::zip(reduced, innerIvs))
-            loops[d] = iv;
-          FailureOr<SmallVector<Value>> next = body(generic, loops, carried);
-          failedBody |= failed(next);
-          return failed(next) ? scf::ValueVector(carried.begin(), carried.end())
-                              : scf::ValueVector(next->begin(), next->end());
-        });
-    for (auto [value, result, position] :
-         llvm::zip(nest.results, generic.getResults(), positions))
-      storeScalar(b, loc, value, destinationOf(result), position);
-  });
-  return failure(failedBody);
-}
-
-/// Several points meet in one element (an output map such as t * 2 + k): one
-/// block in the order of the loops, sums of narrow types in a wider buffer.
-LogicalResult LoopsBuilder::scatterGeneric(linalg::GenericOp generic) {
-  openGrid({}, 1);
-  SmallVector<Value> accumulators;
-  for (auto [init, result] :
-       llvm::zip(generic.getDpsInits(), generic.getResults())) {
-    auto type = cast<RankedTensorType>(result.getType());
-    Type element = type.getElementType(), wide = computeType(element);
-    Value start = init, acc = destinationOf(result);
-    if (wide != element)
-      acc = memref::AllocOp::create(b, loc,
-                                    MemRefType::get(type.getShape(), wide));
-    accumulators.push_back(acc);
-    overBox(Box::whole(type.getShape()), [&](ValueRange position) {
-      storeScalar(b, loc, initial(start, position), acc, position);
-    });
-  }
-  bool failedBody = false;
-  overBox(Box::whole(generic.getStaticLoopRanges()), [&](ValueRange loops) {
-    SmallVector<Value> before;
-    SmallVector<SmallVector<Value>> positions;
-    for (auto [init, acc] :
-         llvm::zip(generic.getDpsInitsMutable(), accumulators)) {
-      positions.push_back(at(generic.getMatchingIndexingMap(&init), loops));
-      before.push_back(loadScalar(b, loc, acc, positions.back()));
-    }
-    FailureOr<SmallVector<Value>> next = body(generic, loops, before);
-    failedBody |= failed(next);
-    if (failed(next))
-      return;
-    for (auto [value, acc, position] :
-         llvm::zip(*next, accumulators, positions))
-      storeScalar(b, loc, value, acc, position);
-  });
-  for (auto [result, acc] : llvm::zip(generic.getResults(), accumulators)) {
-    Value from = acc, dest = destinationOf(result);
-    if (from == dest)
-      continue;
-    auto shape = cast<RankedTensorType>(result.getType()).getShape();
-    overBox(Box::whole(shape), [&](ValueRange position) {
-      storeScalar(b, loc, loadScalar(b, loc, from, position), dest, position);
-    });
-  }
-  return failure(failedBody);
-}
-
-//===----------------------------------------------------------------------===//
-// Elements by position
-//===----------------------------------------------------------------------===//
-
-LogicalResult LoopsBuilder::generate(tensor::GenerateOp generate) {
-  auto type = cast<RankedTensorType>(generate.getType());
-  openGrid(type.getShape(), type.getNumElements());
-  bool failedBody = false;
-  overBox(Box::whole(type.getShape()), [&](ValueRange position) {
-    FailureOr<SmallVector<Value>> value =
-        emitScalarBody(b, generate.getBody().front(), position, {});
-    failedBody |= failed(value);
-    if (succeeded(value))
-      storeScalar(b, loc, value->front(), destinationOf(generate), position);
-  });
-  return failure(failedBody);
-}
-
-/// Elements of the source, and around them what the body says.
-LogicalResult LoopsBuilder::pad(tensor::PadOp pad) {
-  RankedTensorType type = pad.getResultType(), sourceType = pad.getSourceType();
-  SmallVector<int64_t> low;
-  for (OpFoldResult l : pad.getMixedLowPad()) {
-    std::optional<int64_t> constant = getConstantIntValue(l);
-    if (!constant)
-      return pad.emitOpError("expected constant padding widths");
-    low.push_back(*constant);
-  }
-  Value source = bufferOf(pad.getSource());
-  if (!source && !splatElement(b, loc, pad.getSource()))
-    return pad.emitOpError("expected operands in memory or constant");
-  openGrid(type.getShape(), type.getNumElements());
-  bool failedBody = false;
-  overBox(Box::whole(type.getShape()), [&](ValueRange position) {
-    SmallVector<Value> inSource;
-    Value inside = arith::ConstantIntOp::create(b, loc, 1, 1);
-    for (auto [d, p] : llvm::enumerate(position)) {
-      inSource.push_back(arith::SubIOp::create(b, loc, p, index(low[d])));
-      // Below the source the difference is negative: large as unsigned.
-      Value in = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult,
-                                       inSource.back(),
-                                       index(sourceType.getDimSize(d)));
-      inside = arith::AndIOp::create(b, loc, inside, in);
-    }
-    auto choice = scf::IfOp::create(
-        b, loc, inside,
-        [&](OpBuilder &then, Location) {
-          Value v = source ? loadScalar(then, loc, source, inSource)
-                           : splatElement(then, loc, pad.getSource());
-          scf::YieldOp::create(then, loc, v);
-        },
-        [&](OpBuilder &otherwise, Location) {
-          FailureOr<SmallVector<Value>> value =
-              emitScalarBody(otherwise, pad.getRegion().front(), position, {});
-          failedBody |= failed(value);
-          if (failed(value))
-            value = SmallVector<Value>{computeConstant(
-                otherwise, loc,
-                otherwise.getZeroAttr(computeType(type.getElementType())))};
-          scf::YieldOp::create(otherwise, loc, *value);
-        });
-    storeScalar(b, loc, choice.getResult(0), destinationOf(pad), position);
-  });
-  return failure(failedBody);
+  scf::buildLoopNest(
+      b, loc, ArrayRef(lower).take_front(leading),
+      ArrayRef(upper).take_front(leading), ArrayRef(steps).take_front(leading),
+      [&](OpBuilder &, Location, ValueRange outer) {
+        SmallVector<Value> shared = prefix(outer);
+        scf::buildLoopNest(b, loc, ArrayRef(lower).drop_front(leading),
+                           ArrayRef(upper).drop_front(leading),
+                           ArrayRef(steps).drop_front(leading),
+                           [&](OpBuilder &, Location, ValueRange inner) {
+                             SmallVector<Value> all(outer);
+                             llvm::append_range(all, inner);
+                             body(all, shared);
+                           });
+      });
 }
 
 //===----------------------------------------------------------------------===//
@@ -459,6 +255,9 @@ LogicalResult LoopsBuilder::extractSlice(tensor::ExtractSliceOp slice) {
   return success();
 }
 
+/// Each element is one of the source where the box has it, else the
+/// destination's. Blocks of a CPU write twice what the box covers, which is
+/// faster; threads may not.
 LogicalResult LoopsBuilder::insertSlice(tensor::InsertSliceOp insert) {
   std::optional<Box> box = boxOf(insert);
   if (!box)
@@ -467,10 +266,51 @@ LogicalResult LoopsBuilder::insertSlice(tensor::InsertSliceOp insert) {
     return insert.emitOpError("expected strides of 1 or more");
   auto type = insert.getType();
   Value dest = destinationOf(insert);
+  llvm::SmallBitVector dropped = insert.getDroppedDims();
   openGrid(type.getShape(), type.getNumElements());
-  return failure(
-      failed(write(insert.getDest(), dest, Box::whole(type.getShape()))) ||
-      failed(write(insert.getSource(), dest, *box, insert.getDroppedDims())));
+  if (!isGpu())
+    return failure(
+        failed(write(insert.getDest(), dest, Box::whole(type.getShape()))) ||
+        failed(write(insert.getSource(), dest, *box, dropped)));
+  bool hasBase = !insert.getDest().getDefiningOp<tensor::EmptyOp>();
+  if (!isReadable(insert.getSource()) || !isReadable(insert.getDest()))
+    return insert.emitOpError("expected operands in memory or constant");
+  overBox(Box::whole(type.getShape()), [&](Positions to) {
+    Value inside;
+    SmallVector<Value> from;
+    for (auto [d, p] : llvm::enumerate(to)) {
+      Value i = p;
+      if (box->offsets[d] != 0)
+        i = arith::SubIOp::create(b, loc, i, index(box->offsets[d]));
+      if (box->strides[d] != 1) {
+        Value stride = index(box->strides[d]);
+        inside = both(inside, compare(arith::CmpIPredicate::eq,
+                                      arith::RemSIOp::create(b, loc, i, stride),
+                                      index(0)));
+        i = arith::FloorDivSIOp::create(b, loc, i, stride);
+      }
+      // Below the box the difference is negative: large as unsigned.
+      if (box->offsets[d] != 0 || box->sizes[d] != type.getDimSize(d))
+        inside = both(inside, compare(arith::CmpIPredicate::ult, i,
+                                      index(box->sizes[d])));
+      if (!dropped[d])
+        from.push_back(i);
+    }
+    auto put = [&](Value tensor, Positions at) {
+      storeScalar(b, loc, element(tensor, at), dest, to);
+    };
+    if (!inside)
+      return put(insert.getSource(), from);
+    auto branch = scf::IfOp::create(b, loc, inside, hasBase);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    put(insert.getSource(), from);
+    if (!hasBase)
+      return;
+    b.setInsertionPointToStart(branch.elseBlock());
+    put(insert.getDest(), to);
+  });
+  return success();
 }
 
 LogicalResult LoopsBuilder::concat(tensor::ConcatOp concat) {
@@ -511,8 +351,13 @@ LogicalResult LoopsBuilder::build() {
     return write(fill.getResult(0), destinationOf(fill.getResult(0)),
                  Box::whole(type.getShape()));
   }
-  return op->emitOpError("has no kernel on the CPU yet; run it with "
-                         "--device=reference");
+  if (auto o = dyn_cast<GatherOp>(op))
+    return gather(o);
+  if (auto o = dyn_cast<ScatterAddOp>(op))
+    return scatterAdd(o);
+  if (auto o = dyn_cast<RandomBitsOp>(op))
+    return randomBits(o);
+  return op->emitOpError("has no kernel yet; run it with --device=reference");
 }
 
 LogicalResult heddle::buildLoopsKernel(func::FuncOp kernel,

@@ -4,6 +4,7 @@
 #include "heddle/Codegen/Tile/KernelBody.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -221,10 +222,28 @@ static int64_t evenTile(int64_t extent, int64_t most, int64_t unit) {
   return llvm::alignTo(llvm::divideCeil(extent, pieces), unit);
 }
 
+/// Whether functions such as tanh are taken of the elements of the main
+/// product.
+static bool hasMathAfter(Value v, linalg::GenericOp main) {
+  linalg::GenericOp op = opOf(v);
+  if (!op || op == main)
+    return false;
+  for (Operation &inner : op.getRegion().front())
+    if (isa<math::MathDialect>(inner.getDialect()) &&
+        !isa<math::FmaOp, math::AbsFOp>(inner))
+      return true;
+  return llvm::any_of(op.getDpsInputs(),
+                      [&](Value in) { return hasMathAfter(in, main); });
+}
+
 /// Tiles of a thread block: sides are powers of two where the extent allows, an
-/// accumulator has up to 64 elements to each of 128 threads.
-static void chooseBlockShape(RowsShape &shape, linalg::GenericOp main,
-                             bool reductions, int64_t rows, int64_t cols) {
+/// accumulator has up to 64 elements to each thread. The larger a product's
+/// tile, the fewer bytes of operands each of its elements costs; small results
+/// are cut until every multiprocessor has a block.
+static void chooseBlockShape(RowsShape &shape, Value root,
+                             linalg::GenericOp main, bool reductions,
+                             int64_t rows, int64_t cols, int64_t points,
+                             int64_t multiprocessors) {
   auto upTo = [](int64_t extent, int64_t most) {
     int64_t tile = 1;
     while (tile < extent && tile < most)
@@ -234,13 +253,30 @@ static void chooseBlockShape(RowsShape &shape, linalg::GenericOp main,
   if (main) {
     RowsContraction c = *matchRowsContraction(main);
     int64_t depth = main.getStaticLoopRanges()[c.k];
-    shape.rowTile = std::max<int64_t>(16, upTo(rows, 64));
-    shape.colTile = std::max<int64_t>(16, upTo(cols, 64));
-    shape.depthTile = std::max<int64_t>(16, upTo(depth, 64));
+    int64_t wideTiles =
+        points * llvm::divideCeil(rows, 128) * llvm::divideCeil(cols, 128);
+    bool wide = rows > 64 && cols > 64 && wideTiles >= multiprocessors &&
+                !hasContraction(main.getDpsInputs()[0]);
+    bool narrowElements = llvm::all_of(main.getDpsInputs(), [](Value v) {
+      return getElementTypeOrSelf(v.getType()).getIntOrFloatBitWidth() <= 16;
+    });
+    int64_t side = wide ? 128 : 64;
+    // Rows of 64 bytes in shared memory where tiles are wide, else of 128.
+    int64_t deepest = (wide ? 64 : 128) / (narrowElements ? 2 : 4);
+    shape.rowTile = std::max<int64_t>(16, upTo(rows, side));
+    // Functions need registers of their own for each element.
+    bool narrow = wide && hasMathAfter(root, main);
+    shape.colTile = std::max<int64_t>(16, upTo(cols, narrow ? 64 : side));
+    shape.depthTile = std::max<int64_t>(16, upTo(depth, deepest));
+    if (wide)
+      shape.warps = 8;
+    if (wide && depth >= 4 * shape.depthTile)
+      shape.stages = 3;
     // Four warps share a product in pieces of 16x8.
     int64_t narrowest = 512 / shape.rowTile;
     shape.colTile = std::max(shape.colTile, narrowest);
-    shape.hiddenTile = std::max(shape.depthTile, narrowest);
+    shape.hiddenTile =
+        std::max(std::max<int64_t>(16, upTo(depth, 64)), narrowest);
   } else if (reductions) {
     shape.rowTile = upTo(rows, std::max<int64_t>(1, 4096 / std::max<int64_t>(1, cols)));
     shape.colTile = cols;
@@ -312,7 +348,8 @@ std::optional<RowsShape> heddle::chooseRowsShape(Value root,
   int64_t cols = shape.col >= 0 ? type.getDimSize(shape.col) : 1;
   int64_t points = type.getNumElements() / std::max<int64_t>(1, rows * cols);
   if (target.matrixUnits) {
-    chooseBlockShape(shape, main, reductions, rows, cols);
+    chooseBlockShape(shape, root, main, reductions, rows, cols, points,
+                     target.threads);
     return shape;
   }
   int64_t lanes = target.lanes;
@@ -387,16 +424,26 @@ static bool readsLocally(Value v, Value input, ArrayRef<int64_t> axis,
 }
 
 bool heddle::mayWriteOver(Value root, Value input, const TileTarget &target) {
+  return mayWriteOver(root, root, input, target);
+}
+
+bool heddle::mayWriteOver(ArrayRef<Value> roots, Value root, Value input,
+                          const TileTarget &target) {
   if (root.getType() != input.getType())
     return false;
-  std::optional<RowsShape> shape = chooseRowsShape(root, target);
+  std::optional<RowsShape> shape = chooseRowsShape(roots.front(), target);
   if (!shape)
     return false;
   auto type = cast<RankedTensorType>(root.getType());
-  bool single =
-      shape->col >= 0 && shape->colTile >= type.getDimSize(shape->col);
+  // Tiles of products on a GPU depend on the chip, of which there may be
+  // several.
+  bool single = shape->col >= 0 &&
+                shape->colTile >= type.getDimSize(shape->col) &&
+                !(target.matrixUnits && mainContraction(root));
   SmallVector<int64_t> axis;
   for (int64_t d = 0; d < type.getRank(); ++d)
     axis.push_back(d);
-  return readsLocally(root, input, axis, *shape, single);
+  return llvm::all_of(roots, [&](Value r) {
+    return readsLocally(r, input, axis, *shape, single);
+  });
 }

@@ -50,7 +50,7 @@ public:
   RowsBuilder(func::FuncOp kernel, const TileTarget &target, OpBuilder &b)
       : kernel(kernel), target(target), t(b, kernel.getLoc()), b(b),
         loc(kernel.getLoc()) {}
-  LogicalResult build(Value root, const RowsShape &shape);
+  void build(ArrayRef<Value> roots, const RowsShape &shape);
 
 private:
   Value get(Value v, const Dims &dims);
@@ -391,10 +391,9 @@ Value RowsBuilder::contraction(linalg::GenericOp op, const Dims &dims) {
   return convert(sum, resultType);
 }
 
-LogicalResult RowsBuilder::build(Value root, const RowsShape &rowsShape) {
+void RowsBuilder::build(ArrayRef<Value> roots, const RowsShape &rowsShape) {
   shape = rowsShape;
-  auto type = cast<RankedTensorType>(root.getType());
-  Value dest = destinationOf(root);
+  auto type = cast<RankedTensorType>(roots.front().getType());
   // Grid: every axis but rows and columns by single positions, then rows, then
   // columns where those are not looped over inside.
   SmallVector<OpFoldResult> grid;
@@ -436,11 +435,11 @@ LogicalResult RowsBuilder::build(Value root, const RowsShape &rowsShape) {
       dims[d] = Dim::point(iv, extent);
   }
   auto emit = [&](const Dims &at) {
-    Value tile = get(root, at);
-    SmallVector<AxisRange> ranges;
-    SmallVector<int64_t> rowFirst;
-    for (const Dim &d : at)
-      ranges.push_back(d.range);
+    // All tiles are made before the first store: a result may lie over an input
+    // that another one reads.
+    SmallVector<Value> tiles;
+    for (Value root : roots)
+      tiles.push_back(get(root, at));
     SmallVector<Value> offsets;
     SmallVector<int64_t> storeDims;
     for (const Dim &d : at)
@@ -449,8 +448,9 @@ LogicalResult RowsBuilder::build(Value root, const RowsShape &rowsShape) {
       for (auto [i, d] : llvm::enumerate(at))
         if (d.axis == axis)
           storeDims.push_back(i);
-    TileStoreOp::create(b, loc, tile, dest, offsets, storeDims,
-                        /*accumulate=*/false);
+    for (auto [root, tile] : llvm::zip(roots, tiles))
+      TileStoreOp::create(b, loc, tile, destinationOf(root), offsets, storeDims,
+                          /*accumulate=*/false);
   };
   if (shape.col < 0 || colsInGrid) {
     emit(dims);
@@ -463,7 +463,8 @@ LogicalResult RowsBuilder::build(Value root, const RowsShape &rowsShape) {
     SmallVector<bool> unknown(type.getRank(), false);
     unknown[shape.col] = true;
     dims[shape.col] = Dim::tile({}, extent, extent, 1);
-    prefetch(root, dims, unknown);
+    for (Value root : roots)
+      prefetch(root, dims, unknown);
     auto loop =
         scf::ForOp::create(b, loc, t.index(0), t.index(numColTiles), t.index(1));
     OpBuilder::InsertionGuard inner(b);
@@ -473,6 +474,10 @@ LogicalResult RowsBuilder::build(Value root, const RowsShape &rowsShape) {
                   shape.colTile, extent, 1);
     emit(dims);
   }
+  if (shape.warps)
+    kernel->setAttr(kKernelWarps, b.getI64IntegerAttr(shape.warps));
+  if (shape.stages)
+    kernel->setAttr(kKernelStages, b.getI64IntegerAttr(shape.stages));
   std::string name;
   llvm::raw_string_ostream os(name);
   if (shape.row >= 0)
@@ -480,19 +485,20 @@ LogicalResult RowsBuilder::build(Value root, const RowsShape &rowsShape) {
   if (shape.col >= 0)
     os << "_c" << shape.colTile;
   kernel->setAttr(kKernelTile, b.getStringAttr(name));
-  return success();
 }
 
 LogicalResult heddle::buildRowsTile(func::FuncOp kernel,
                                     const TileTarget &target) {
-  bufferization::MaterializeInDestinationOp write =
-      *kernel.getOps<bufferization::MaterializeInDestinationOp>().begin();
-  Value root = write.getSource();
-  std::optional<RowsShape> shape = chooseRowsShape(root, target);
+  SmallVector<Value> roots;
+  for (auto write :
+       kernel.getOps<bufferization::MaterializeInDestinationOp>())
+    roots.push_back(write.getSource());
+  std::optional<RowsShape> shape = chooseRowsShape(roots.front(), target);
   if (!shape)
     return kernel.emitError()
            << "expected a kernel whose result can be made row by row";
-  OpBuilder b(write);
-  RowsBuilder builder(kernel, target, b);
-  return builder.build(root, *shape);
+  OpBuilder b(
+      *kernel.getOps<bufferization::MaterializeInDestinationOp>().begin());
+  RowsBuilder(kernel, target, b).build(roots, *shape);
+  return success();
 }

@@ -45,13 +45,15 @@ struct ConvertHeddleGpuToLanes
     populateGlobalPatterns(types, patterns);
     populateSharedPatterns(types, patterns);
     populateComputePatterns(types, patterns);
+    populateConvertLayoutPatterns(types, patterns);
     populateFunctionOpInterfaceTypeConversionPattern<gpu::GPUFuncOp>(patterns,
                                                                     types);
     ConversionTarget target(*context);
     scf::populateSCFStructuralTypeConversionsAndLegality(types, patterns,
                                                          target);
     target.addIllegalDialect<HeddleGpuDialect>();
-    target.addIllegalOp<memref::LoadOp, memref::GetGlobalOp, tensor::SplatOp>();
+    target.addIllegalOp<memref::LoadOp, memref::StoreOp, memref::GetGlobalOp,
+                        tensor::SplatOp>();
     target.addLegalDialect<LLVM::LLVMDialect, NVVM::NVVMDialect,
                            vector::VectorDialect>();
     target.addDynamicallyLegalOp<gpu::GPUFuncOp>([&](gpu::GPUFuncOp f) {

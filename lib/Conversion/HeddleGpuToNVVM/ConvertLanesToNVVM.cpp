@@ -1,6 +1,8 @@
 //===- ConvertLanesToNVVM.cpp - one thread's code to contract N -----------===//
 
-#include "heddle/Codegen/CPU/VectorMath.h"
+#include "heddle/Codegen/Math/ScalarMath.h"
+#include "heddle/Codegen/Math/VectorMath.h"
+#include "heddle/Codegen/Tile/KernelBody.h"
 #include "heddle/Conversion/HeddleGpuToNVVM/HeddleGpuToNVVM.h"
 #include "heddle/Dialect/HeddleNvvm/IR/HeddleNvvm.h"
 
@@ -16,10 +18,11 @@
 #include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVM.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/Math/Transforms/Passes.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Dialect/Vector/Transforms/LoweringPatterns.h"
 #include "mlir/Transforms/DialectConversion.h"
@@ -76,7 +79,7 @@ struct ApproximatePattern : OpRewritePattern<OpTy> {
   double before, after;
 };
 
-/// The expansions of the CPU's vectors, which have a stated error bound.
+/// The expansions that CPU code shares, which have a stated error bound.
 template <typename OpTy, Value (*Emit)(OpBuilder &, Location, Value)>
 struct VectorMathPattern : OpRewritePattern<OpTy> {
   VectorMathPattern(MLIRContext *context)
@@ -95,6 +98,55 @@ struct VectorMathPattern : OpRewritePattern<OpTy> {
     v = Emit(rewriter, loc, vector::BroadcastOp::create(rewriter, loc, one, v));
     rewriter.replaceOpWithNewOp<vector::ExtractOp>(op, v, 0);
     return success();
+  }
+};
+
+/// Functions of 16-bit floats are those of f32, rounded once.
+struct WidenPattern : RewritePattern {
+  WidenPattern(MLIRContext *context)
+      : RewritePattern(MatchAnyOpTypeTag(), PatternBenefit(3), context) {}
+  LogicalResult matchAndRewrite(Operation *op,
+                                PatternRewriter &rewriter) const override {
+    if (!heddle::findScalarFunction(op))
+      return rewriter.notifyMatchFailure(op, "is no function");
+    auto isNarrow = [](Type t) {
+      t = getElementTypeOrSelf(t);
+      return t.isBF16() || t.isF16();
+    };
+    if (!isNarrow(op->getResult(0).getType()))
+      return rewriter.notifyMatchFailure(op, "needs bf16 or f16");
+    Location loc = op->getLoc();
+    auto wide = [&](Type t) -> Type {
+      if (auto vector = dyn_cast<VectorType>(t))
+        return vector.clone(rewriter.getF32Type());
+      return rewriter.getF32Type();
+    };
+    OperationState state(loc, op->getName());
+    for (Value v : op->getOperands())
+      state.addOperands(isNarrow(v.getType())
+                            ? arith::ExtFOp::create(rewriter, loc,
+                                                    wide(v.getType()), v)
+                                  .getResult()
+                            : v);
+    for (Type t : op->getResultTypes())
+      state.addTypes(wide(t));
+    state.propertiesAttr = op->getPropertiesAsAttribute();
+    SmallVector<Value> results;
+    for (auto [v, t] : llvm::zip(rewriter.create(state)->getResults(),
+                                 op->getResultTypes()))
+      results.push_back(arith::TruncFOp::create(rewriter, loc, t, v));
+    rewriter.replaceOp(op, results);
+    return success();
+  }
+};
+
+/// Everything else by way of f64.
+struct ScalarMathPattern : RewritePattern {
+  ScalarMathPattern(MLIRContext *context)
+      : RewritePattern(MatchAnyOpTypeTag(), PatternBenefit(1), context) {}
+  LogicalResult matchAndRewrite(Operation *op,
+                                PatternRewriter &rewriter) const override {
+    return heddle::expandScalarMath(op, rewriter);
   }
 };
 
@@ -143,7 +195,7 @@ struct ConvertLanesToNVVM
         context);
     device.add<VectorMathPattern<math::TanhOp, heddle::emitTanh>,
                VectorMathPattern<math::ErfOp, heddle::emitErf>>(context);
-    populateMathPolynomialApproximationPatterns(device);
+    device.add<WidenPattern, ScalarMathPattern>(context);
     arith::populateCeilFloorDivExpandOpsPatterns(device);
     if (failed(applyPatternsGreedily(getOperation(), std::move(device))))
       return signalPassFailure();
@@ -206,7 +258,11 @@ struct ConvertLanesToNVVM
     MLIRContext *context = &getContext();
     LowerToLLVMOptions options(context);
     // Positions in a buffer fit 31 bits along each axis; addresses are 64 bits.
-    options.overrideIndexBitwidth(32);
+    unsigned indexBits = 32;
+    for (auto kernel : getOperation().getOps<LLVM::LLVMFuncOp>())
+      if (auto bits = kernel->getAttrOfType<IntegerAttr>(heddle::kIndexBits))
+        indexBits = bits.getInt();
+    options.overrideIndexBitwidth(indexBits);
     LLVMTypeConverter types(context, options);
     RewritePatternSet patterns(context);
     populateSCFToControlFlowConversionPatterns(patterns);

@@ -300,6 +300,27 @@ private:
   }
 };
 
+/// The address of one element of a buffer, in 64 bits.
+static FailureOr<Value> scalarAddress(ConversionPatternRewriter &b, Operation *op,
+                                      MemRefType type, Value pointer,
+                                      ValueRange indices) {
+  Location loc = op->getLoc();
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  if (failed(type.getStridesAndOffset(strides, offset)))
+    return b.notifyMatchFailure(op, "needs static strides");
+  Type element = memoryElement(type.getElementType());
+  Value at = pointer;
+  for (auto [index, stride] : llvm::zip(indices, strides)) {
+    Value i = arith::IndexCastOp::create(b, loc, b.getI64Type(), index);
+    i = arith::MulIOp::create(
+        b, loc, i,
+        arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(stride)));
+    at = LLVM::GEPOp::create(b, loc, at.getType(), element, at, i);
+  }
+  return at;
+}
+
 /// A scalar of global memory, such as a key length.
 struct ScalarLoadPattern : OpConversionPattern<memref::LoadOp> {
   using OpConversionPattern::OpConversionPattern;
@@ -307,23 +328,13 @@ struct ScalarLoadPattern : OpConversionPattern<memref::LoadOp> {
   matchAndRewrite(memref::LoadOp op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     Location loc = op.getLoc();
-    SmallVector<int64_t> strides;
-    int64_t offset;
-    MemRefType type = op.getMemRefType();
-    if (failed(type.getStridesAndOffset(strides, offset)))
-      return rewriter.notifyMatchFailure(op, "needs static strides");
+    FailureOr<Value> at =
+        scalarAddress(rewriter, op, op.getMemRefType(), adaptor.getMemref(),
+                      adaptor.getIndices());
+    if (failed(at))
+      return failure();
     Type element = memoryElement(op.getType());
-    Type i64 = rewriter.getI64Type();
-    Value at = adaptor.getMemref();
-    for (auto [index, stride] : llvm::zip(op.getIndices(), strides)) {
-      Value i = arith::IndexCastOp::create(rewriter, loc, i64, index);
-      i = arith::MulIOp::create(
-          rewriter, loc, i,
-          arith::ConstantOp::create(rewriter, loc,
-                                    rewriter.getI64IntegerAttr(stride)));
-      at = LLVM::GEPOp::create(rewriter, loc, at.getType(), element, at, i);
-    }
-    Value v = LLVM::LoadOp::create(rewriter, loc, element, at);
+    Value v = LLVM::LoadOp::create(rewriter, loc, element, *at);
     if (op.getType().isIndex())
       v = arith::IndexCastOp::create(rewriter, loc, op.getType(), v);
     else if (op.getType().isInteger(1))
@@ -331,6 +342,30 @@ struct ScalarLoadPattern : OpConversionPattern<memref::LoadOp> {
           rewriter, loc, arith::CmpIPredicate::ne, v,
           arith::ConstantOp::create(rewriter, loc, rewriter.getZeroAttr(element)));
     rewriter.replaceOp(op, v);
+    return success();
+  }
+};
+
+/// An element that a thread of plain loops has computed.
+struct ScalarStorePattern : OpConversionPattern<memref::StoreOp> {
+  using OpConversionPattern::OpConversionPattern;
+  LogicalResult
+  matchAndRewrite(memref::StoreOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    FailureOr<Value> at =
+        scalarAddress(rewriter, op, op.getMemRefType(), adaptor.getMemref(),
+                      adaptor.getIndices());
+    if (failed(at))
+      return failure();
+    Value v = adaptor.getValue();
+    Type element = memoryElement(v.getType());
+    if (v.getType().isIndex())
+      v = arith::IndexCastOp::create(rewriter, loc, element, v);
+    else if (v.getType().isInteger(1))
+      v = arith::ExtUIOp::create(rewriter, loc, element, v);
+    LLVM::StoreOp::create(rewriter, loc, v, *at);
+    rewriter.eraseOp(op);
     return success();
   }
 };
@@ -350,5 +385,5 @@ struct GetGlobalPattern : OpConversionPattern<memref::GetGlobalOp> {
 void heddle_gpu::populateGlobalPatterns(const LaneTypes &types,
                                         RewritePatternSet &patterns) {
   patterns.add<LoadPattern, StorePattern, AsyncCopyPattern, ScalarLoadPattern,
-               GetGlobalPattern>(types, patterns.getContext());
+               ScalarStorePattern, GetGlobalPattern>(types, patterns.getContext());
 }

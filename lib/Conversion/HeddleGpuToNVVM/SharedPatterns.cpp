@@ -30,6 +30,8 @@ namespace {
 struct SharedAxes {
   int row, col;
   int64_t rowAt = 0, colAt = 0;
+  /// A multiple of the tile's side, which moves it along row or column.
+  ThreadTerm rowShift = {}, colShift = {};
 };
 } // namespace
 
@@ -47,15 +49,24 @@ static bool fits(const Layout &layout, const SharedAxes &axes) {
          axes.colAt % side[axes.col] == 0;
 }
 
-static Value addressOf(TileCode &tile, SharedCode &shared,
+/// The sum of terms that share no bits.
+static ThreadTerm plus(ThreadCode &code, const ThreadTerm &x,
+                       const ThreadTerm &y) {
+  if (!x.value || !y.value)
+    return x.value ? x : y;
+  return {arith::AddIOp::create(code.b, code.loc, x.value, y.value),
+          x.bits | y.bits};
+}
+
+static Value addressOf(ThreadCode &code, TileCode &tile, SharedCode &shared,
                        const SharedAxes &axes, int64_t reg) {
+  ThreadTerm col = plus(code, tile.thread(axes.col), axes.colShift);
+  int64_t colConstant = tile.constant(reg, axes.col) + axes.colAt;
   if (axes.row < 0)
-    return shared.address({}, 0, tile.thread(0),
-                          tile.constant(reg, 0) + axes.colAt);
-  return shared.address(tile.thread(axes.row),
-                        tile.constant(reg, axes.row) + axes.rowAt,
-                        tile.thread(axes.col),
-                        tile.constant(reg, axes.col) + axes.colAt);
+    return shared.address({}, 0, col, colConstant);
+  return shared.address(plus(code, tile.thread(axes.row), axes.rowShift),
+                        tile.constant(reg, axes.row) + axes.rowAt, col,
+                        colConstant);
 }
 
 /// Elements that one ld.shared or st.shared may move.
@@ -145,6 +156,17 @@ struct SmemLoadPattern : OpConversionPattern<SmemLoadOp> {
       return op.emitOpError("expected `at` to be a multiple of the layout's "
                             "linear sides");
     ThreadCode code(rewriter, loc);
+    if (Value shift = adaptor.getShift()) {
+      // Everything else in the coordinate is below the side.
+      int64_t axis = *op.getShiftAxis();
+      int64_t side =
+          layout.shape()[axis == layout.rank() - 1 ? axes.col : axes.row];
+      ThreadTerm term{arith::IndexCastOp::create(rewriter, loc,
+                                                 rewriter.getI32Type(), shift),
+                      (int64_t(llvm::PowerOf2Ceil(smem.getShape()[axis])) - 1) &
+                          ~(side - 1)};
+      (axis == layout.rank() - 1 ? axes.colShift : axes.rowShift) = term;
+    }
     Value base = stageBase(code, adaptor.getSource(), smem, adaptor.getStage());
     SharedCode shared(code, base, smem.getLayout().getValue(), smem.getShape(),
                       smem.getElementBytes());
@@ -167,7 +189,7 @@ private:
     auto part = VectorType::get({width}, type.getElementType());
     for (int64_t r = 0; r < type.getNumElements(); r += width) {
       Value v = LLVM::LoadOp::create(b, loc, part,
-                                     addressOf(tile, shared, axes, r),
+                                     addressOf(code, tile, shared, axes, r),
                                      width * smem.getElementBytes());
       result = vector::InsertStridedSliceOp::create(
           b, loc, v, result, ArrayRef<int64_t>{r}, ArrayRef<int64_t>{1});
@@ -204,8 +226,10 @@ private:
           b.getContext(), SmallVector<Type>(match->matrices, i32));
     auto part = VectorType::get({match->registers}, element);
     for (auto [i, a] : llvm::enumerate(addresses)) {
-      ThreadTerm row = code.term(a.laneRows, a.warpRows);
-      ThreadTerm col = code.term(a.laneCols, a.warpCols);
+      ThreadTerm row =
+          plus(code, code.term(a.laneRows, a.warpRows), axes.rowShift);
+      ThreadTerm col =
+          plus(code, code.term(a.laneCols, a.warpCols), axes.colShift);
       Value at = shared.address(row, a.constant[0] + axes.rowAt, col,
                                 a.constant[1] + axes.colAt);
       auto shape = NVVM::LdStMatrixShapeAttr::get(b.getContext(), 8, 8);
@@ -260,7 +284,7 @@ struct SmemStorePattern : OpConversionPattern<SmemStoreOp> {
           rewriter, loc, adaptor.getTile(), ArrayRef<int64_t>{r},
           ArrayRef<int64_t>{width}, ArrayRef<int64_t>{1});
       LLVM::StoreOp::create(rewriter, loc, part,
-                            addressOf(tile, shared, axes, r),
+                            addressOf(code, tile, shared, axes, r),
                             width * smem.getElementBytes());
     }
     rewriter.eraseOp(op);
@@ -316,9 +340,8 @@ struct AnyNotFinitePattern : OpConversionPattern<AnyNotFiniteOp> {
       if (r & redundant.reg)
         continue;
       auto type = VectorType::get({width}, element);
-      Value v = LLVM::LoadOp::create(b, loc, type,
-                                     addressOf(tile, shared, axes, r),
-                                     width * bytes);
+      Value v = LLVM::LoadOp::create(
+          b, loc, type, addressOf(code, tile, shared, axes, r), width * bytes);
       int64_t words = std::max<int64_t>(1, width * bytes / 4);
       if (width * bytes < 4) {
         // One element of 16 bits.

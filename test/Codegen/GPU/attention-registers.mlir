@@ -1,6 +1,10 @@
 // REQUIRES: ptxas
-// RUN: heddle-compile %s --target=sm_80 --cubin -o %t.heddle --report=json > %t.json
-// RUN: FileCheck %s --implicit-check-not='"spill_bytes": {{[1-9]}}' --implicit-check-not='"stack_bytes": {{[1-9]}}' < %t.json
+// RUN: heddle-compile %s --target=sm_80 --cubin -o %t.heddle --report=json > %t.80.json
+// RUN: FileCheck %s --implicit-check-not='"spill_bytes": {{[1-9]}}' --implicit-check-not='"stack_bytes": {{[1-9]}}' < %t.80.json
+// RUN: heddle-compile %s --target=sm_86 --cubin -o %t.heddle --report=json > %t.86.json
+// RUN: FileCheck %s --implicit-check-not='"spill_bytes": {{[1-9]}}' --implicit-check-not='"stack_bytes": {{[1-9]}}' < %t.86.json
+// RUN: heddle-compile %s --target=sm_90 --cubin -o %t.heddle --report=json > %t.90.json
+// RUN: FileCheck %s --implicit-check-not='"spill_bytes": {{[1-9]}}' --implicit-check-not='"stack_bytes": {{[1-9]}}' < %t.90.json
 
 // All of attention's tiles stay in registers: nothing spills, nothing has a frame.
 

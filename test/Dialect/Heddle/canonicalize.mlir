@@ -203,3 +203,35 @@ func.func @scans_of_length_zero_return_the_incoming_state(
     : tensor<2x0x8xf32>, tensor<2x0x8xf32> -> (tensor<2x0x8xf32>, final tensor<2x8xf32>)
   return %0#1, %1#1, %2#1 : tensor<2x8x3xf32>, tensor<2x8xf32>, tensor<2x8xf32>
 }
+
+// -----
+
+// CHECK-LABEL: func @unused_gradients_are_dropped
+// CHECK: %[[K:.*]], %[[V:.*]] = heddle.attention_grad {{.*}} layout = bhsd score {
+// CHECK: {mask = #heddle.mask<causal>, note = "kept"} : {{.*}} -> d_key tensor<2x4x8x16xf32> d_value tensor<2x4x8x16xf32>
+// CHECK: return %[[K]], %[[V]]
+func.func @unused_gradients_are_dropped(%q: tensor<2x4x8x16xf32>, %l: tensor<2x4x8xf32>) -> (tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>) {
+  %0:3 = heddle.attention_grad %q, %q, %q, %l, %q out(%q : tensor<2x4x8x16xf32>) layout = bhsd score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %y = arith.mulf %s, %s : f32
+    %z = arith.addf %s, %s : f32
+    heddle.yield %y, %z : f32, f32
+  } {mask = #heddle.mask<causal>, note = "kept"}
+    : tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8xf32>, tensor<2x4x8x16xf32>
+    -> d_query tensor<2x4x8x16xf32> d_key tensor<2x4x8x16xf32> d_value tensor<2x4x8x16xf32>
+  return %0#1, %0#2 : tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func @masks_of_gradients_are_simplified
+// CHECK-NOT: mask_tensor
+// CHECK: heddle.attention_grad {{.*}} {mask = #heddle.mask<prefix<3>>}
+func.func @masks_of_gradients_are_simplified(%q: tensor<2x8x4x16xf32>, %l: tensor<2x4x8xf32>) -> tensor<2x8x4x16xf32> {
+  %m = arith.constant dense<true> : tensor<1x1x8x8xi1>
+  %0 = heddle.attention_grad %q, %q, %q, %l, %q out(%q : tensor<2x8x4x16xf32>) mask_tensor(%m : tensor<1x1x8x8xi1>)
+    {mask = #heddle.mask<union<prefix<3>, prefix<3>>>}
+    : tensor<2x8x4x16xf32>, tensor<2x8x4x16xf32>, tensor<2x8x4x16xf32>, tensor<2x4x8xf32>, tensor<2x8x4x16xf32>
+    -> d_query tensor<2x8x4x16xf32>
+  return %0 : tensor<2x8x4x16xf32>
+}

@@ -108,3 +108,55 @@ func.func @pad_runs_as_loops(%x: tensor<4xf32>) -> tensor<6xf32> {
   } : tensor<4xf32> to tensor<6xf32>
   return %p : tensor<6xf32>
 }
+
+// -----
+
+// A parameter and its moment are updated by one kernel, which may write each
+// over its old value.
+
+// CHECK-LABEL: func.func @parameter_and_moment_in_one_kernel
+// CHECK: %[[R:.*]]:2 = heddle.launch @[[UPDATE:.*]](
+// CHECK-NOT: heddle.launch
+// CHECK: return %[[R]]#0, %[[R]]#1
+// CHECK: func.func private @[[UPDATE]]
+// CHECK-SAME: heddle.in_place = [array<i64: {{.*}}>, array<i64: {{.*}}>]
+func.func @parameter_and_moment_in_one_kernel(%p: tensor<6x4xf32>, %m: tensor<6x4xf32>, %g: tensor<6x4xf32>) -> (tensor<6x4xf32>, tensor<6x4xf32>) {
+  %rate = arith.constant dense<0.1> : tensor<6x4xf32>
+  %e = tensor.empty() : tensor<6x4xf32>
+  %0 = linalg.mul ins(%g, %rate : tensor<6x4xf32>, tensor<6x4xf32>) outs(%e : tensor<6x4xf32>) -> tensor<6x4xf32>
+  %m1 = linalg.add ins(%m, %0 : tensor<6x4xf32>, tensor<6x4xf32>) outs(%e : tensor<6x4xf32>) -> tensor<6x4xf32>
+  %1 = linalg.mul ins(%m1, %rate : tensor<6x4xf32>, tensor<6x4xf32>) outs(%e : tensor<6x4xf32>) -> tensor<6x4xf32>
+  %p1 = linalg.sub ins(%p, %1 : tensor<6x4xf32>, tensor<6x4xf32>) outs(%e : tensor<6x4xf32>) -> tensor<6x4xf32>
+  return %p1, %m1 : tensor<6x4xf32>, tensor<6x4xf32>
+}
+
+// -----
+
+// Results that share nothing stay apart, and so do results of two shapes.
+
+// CHECK-LABEL: func.func @results_without_a_common_input_stay_apart
+// CHECK-COUNT-2: heddle.launch
+// CHECK: return
+func.func @results_without_a_common_input_stay_apart(%a: tensor<6x4xf32>, %b: tensor<6x4xf32>) -> (tensor<6x4xf32>, tensor<6x4xf32>) {
+  %e = tensor.empty() : tensor<6x4xf32>
+  %0 = linalg.exp ins(%a : tensor<6x4xf32>) outs(%e : tensor<6x4xf32>) -> tensor<6x4xf32>
+  %1 = linalg.exp ins(%b : tensor<6x4xf32>) outs(%e : tensor<6x4xf32>) -> tensor<6x4xf32>
+  return %0, %1 : tensor<6x4xf32>, tensor<6x4xf32>
+}
+
+// -----
+
+// A result that another kernel reads in between is made by itself.
+
+// CHECK-LABEL: func.func @result_read_by_a_product_stays_apart
+// CHECK-COUNT-3: heddle.launch
+// CHECK: return
+func.func @result_read_by_a_product_stays_apart(%a: tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<4x4xf32>, tensor<4x4xf32>) {
+  %z = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<4x4xf32>
+  %f = linalg.fill ins(%z : f32) outs(%e : tensor<4x4xf32>) -> tensor<4x4xf32>
+  %0 = linalg.exp ins(%a : tensor<4x4xf32>) outs(%e : tensor<4x4xf32>) -> tensor<4x4xf32>
+  %1 = linalg.matmul ins(%0, %a : tensor<4x4xf32>, tensor<4x4xf32>) outs(%f : tensor<4x4xf32>) -> tensor<4x4xf32>
+  %2 = linalg.tanh ins(%a : tensor<4x4xf32>) outs(%e : tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %0, %1, %2 : tensor<4x4xf32>, tensor<4x4xf32>, tensor<4x4xf32>
+}

@@ -47,6 +47,55 @@ func.func @attention_takes_every_operand(%q: tensor<2x8x4x16xf32>, %k: tensor<2x
   return %0#0, %0#1 : tensor<2x8x4x8xf32>, tensor<2x4x8xf32>
 }
 
+// CHECK-LABEL: func @attention_grad_names_its_results
+// CHECK: %d_query, %d_value = heddle.attention_grad %{{.*}} out(%{{[^ ]*}} : tensor<2x8x4x8xf32>) {mask = #heddle.mask<causal_lower_right>}
+// CHECK-SAME: -> d_query tensor<2x8x4x16xf32> d_value tensor<2x12x2x8xf32>
+func.func @attention_grad_names_its_results(%q: tensor<2x8x4x16xf32>, %k: tensor<2x12x2x16xf32>,
+    %v: tensor<2x12x2x8xf32>, %o: tensor<2x8x4x8xf32>, %l: tensor<2x4x8xf32>)
+    -> (tensor<2x8x4x16xf32>, tensor<2x12x2x8xf32>) {
+  %0:2 = heddle.attention_grad %q, %k, %v, %l, %o out(%o : tensor<2x8x4x8xf32>)
+    {mask = #heddle.mask<causal_lower_right>}
+    : tensor<2x8x4x16xf32>, tensor<2x12x2x16xf32>, tensor<2x12x2x8xf32>, tensor<2x4x8xf32>, tensor<2x8x4x8xf32>
+    -> d_query tensor<2x8x4x16xf32> d_value tensor<2x12x2x8xf32>
+  return %0#0, %0#1 : tensor<2x8x4x16xf32>, tensor<2x12x2x8xf32>
+}
+
+// CHECK-LABEL: func @attention_grad_takes_every_operand
+// CHECK: %d_query, %d_key, %d_value, %d_bias, %d_sinks, %row_dots_out = heddle.attention_grad
+// CHECK-SAME: out(%{{[^ ]*}} : tensor<2x4x8x8xf32>)
+// CHECK-SAME: d_lse(%{{[^ ]*}} : tensor<2x4x8xf32>)
+// CHECK-SAME: bias(%{{[^ ]*}} : tensor<1x4x8x12xbf16>)
+// CHECK-SAME: query_segments(%{{[^ ]*}} : tensor<2x8xi32>)
+// CHECK-SAME: key_segments(%{{[^ ]*}} : tensor<2x12xi32>)
+// CHECK-SAME: key_lengths(%{{[^ ]*}} : tensor<2xi32>)
+// CHECK-SAME: mask_tensor(%{{[^ ]*}} : tensor<2x1x1x12xi1>)
+// CHECK-SAME: sinks(%{{[^ ]*}} : tensor<4xf32>)
+// CHECK-SAME: layout = bhsd
+// CHECK-SAME: precision = tf32
+// CHECK-SAME: score {
+// CHECK: heddle.yield %{{.*}}, %{{.*}} : f32, f32
+// CHECK: {scale = 2.500000e-01 : f64}
+// CHECK-SAME: -> d_query tensor<2x4x8x16xf32> d_key tensor<2x2x12x16xf32> d_value tensor<2x2x12x8xf32> d_bias tensor<1x4x8x12xbf16> d_sinks tensor<4xf32> row_dots tensor<2x4x8xf32>
+func.func @attention_grad_takes_every_operand(%q: tensor<2x4x8x16xf32>, %k: tensor<2x2x12x16xf32>,
+    %v: tensor<2x2x12x8xf32>, %o: tensor<2x4x8x8xf32>, %l: tensor<2x4x8xf32>, %bias: tensor<1x4x8x12xbf16>,
+    %qs: tensor<2x8xi32>, %ks: tensor<2x12xi32>, %len: tensor<2xi32>, %m: tensor<2x1x1x12xi1>,
+    %sinks: tensor<4xf32>) -> (tensor<2x4x8x16xf32>, tensor<4xf32>) {
+  %0:6 = heddle.attention_grad %q, %k, %v, %l, %o out(%o : tensor<2x4x8x8xf32>) d_lse(%l : tensor<2x4x8xf32>)
+    bias(%bias : tensor<1x4x8x12xbf16>) query_segments(%qs : tensor<2x8xi32>)
+    key_segments(%ks : tensor<2x12xi32>) key_lengths(%len : tensor<2xi32>)
+    mask_tensor(%m : tensor<2x1x1x12xi1>) sinks(%sinks : tensor<4xf32>) layout = bhsd precision = tf32
+    score {
+    ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+      %y = arith.mulf %s, %s : f32
+      %z = arith.addf %s, %s : f32
+      heddle.yield %y, %z : f32, f32
+    } {scale = 0.25}
+    : tensor<2x4x8x16xf32>, tensor<2x2x12x16xf32>, tensor<2x2x12x8xf32>, tensor<2x4x8xf32>, tensor<2x4x8x8xf32>
+    -> d_query tensor<2x4x8x16xf32> d_key tensor<2x2x12x16xf32> d_value tensor<2x2x12x8xf32>
+       d_bias tensor<1x4x8x12xbf16> d_sinks tensor<4xf32> row_dots tensor<2x4x8xf32>
+  return %0#0, %0#4 : tensor<2x4x8x16xf32>, tensor<4xf32>
+}
+
 // CHECK-LABEL: func @attention_layout_swaps_sequence_and_heads
 // CHECK: heddle.attention %{{.*}} layout = bhsd
 func.func @attention_layout_swaps_sequence_and_heads(%q: tensor<2x4x8x16xf16>,

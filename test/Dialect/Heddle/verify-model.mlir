@@ -28,8 +28,18 @@ func.func @scans_have_a_cpu_kernel(%a: tensor<4xf32>, %b: tensor<1x3x4xf32>) -> 
 
 // -----
 
-func.func @random_bits_have_no_cpu_kernel_yet(%s: tensor<i64>, %o: tensor<i64>) -> tensor<8xi32> {
-  // expected-error@+1 {{unsupported: 'heddle.random_bits' has no cpu kernel yet; run it with --device=reference}}
+func.func @gather_and_random_bits_have_kernels(%t: tensor<5x2xi32>, %s: tensor<i64>, %o: tensor<i64>) -> tensor<8x2xi32> {
   %r = heddle.random_bits %s, %o : tensor<i64>, tensor<i64> -> tensor<8xi32>
-  return %r : tensor<8xi32>
+  %g = heddle.gather %t[%r] : tensor<5x2xi32>, tensor<8xi32> -> tensor<8x2xi32>
+  return %g : tensor<8x2xi32>
+}
+
+// -----
+
+func.func @ssd_has_no_cpu_kernel_yet(%q: tensor<2x5x2x3xf32>, %v: tensor<2x5x4x6xf32>, %a: tensor<2x5x4xf32>, %h: tensor<2x4x3x6xf32>) -> tensor<2x5x4x6xf32> {
+  // expected-error@+1 {{unsupported: 'heddle.ssd' has no cpu kernel yet; run it with --device=reference}}
+  %0:2 = heddle.ssd %q, %q, %v, %a initial_state(%h : tensor<2x4x3x6xf32>)
+    : tensor<2x5x2x3xf32>, tensor<2x5x2x3xf32>, tensor<2x5x4x6xf32>, tensor<2x5x4xf32>
+    -> tensor<2x5x4x6xf32>, tensor<2x4x3x6xf32>
+  return %0#0 : tensor<2x5x4x6xf32>
 }

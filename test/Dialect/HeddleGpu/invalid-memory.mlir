@@ -175,6 +175,28 @@ func.func @smem_load_names_the_stage(%s: !smem) {
 
 // -----
 
+#line = #heddle_gpu.layout<lane = [[1], [2], [4], [8], [16]], repeat = [3]>
+!smem = !heddle_gpu.smem<192xf32, #heddle_gpu.shared<row_major>>
+// /*gpu_smem_load_c6*/
+func.func @smem_load_shifts_by_powers_of_two(%s: !smem, %i: index) {
+  // expected-error @+1 {{expected a tile whose side along the shift is a power of two, at 0 there, got side 96 at 0}}
+  %0 = heddle_gpu.smem_load %s shift %i along 0 : !smem -> tensor<96xf32, #line>
+  return
+}
+
+// -----
+
+#line = #heddle_gpu.layout<lane = [[1], [2], [4], [8], [16]]>
+!smem = !heddle_gpu.smem<192xf32, #heddle_gpu.shared<row_major>>
+// /*gpu_smem_load_c6*/
+func.func @smem_load_shifts_along_its_axes(%s: !smem, %i: index) {
+  // expected-error @+1 {{expected a shift along an axis from 0 to 0}}
+  %0 = heddle_gpu.smem_load %s shift %i along 1 : !smem -> tensor<32xf32, #line>
+  return
+}
+
+// -----
+
 !smem = !heddle_gpu.smem<96xf32, #heddle_gpu.shared<row_major>>
 // /*gpu_smem_store_c1*/
 func.func @smem_store_has_a_layout(%t: tensor<96xf32>, %s: !smem) {

@@ -61,6 +61,8 @@ func.func @shared(%m: memref<600x64xbf16>, %i: index, %n: index, %t: tensor<64x3
   %0 = heddle_gpu.smem_load %s[%i] at [0, 32] : !stages -> tensor<64x32xbf16, #row>
   // CHECK: heddle_gpu.smem_load %{{.*}}[%{{.*}}] at [32, 0] trans : {{.*}} -> tensor<64x32xbf16, #[[$ROW]]>
   %1 = heddle_gpu.smem_load %s[%i] at [32, 0] trans : !stages -> tensor<64x32xbf16, #row>
+  // CHECK: heddle_gpu.smem_load %{{.*}}[%{{.*}}] shift %{{.*}} along 1 : {{.*}} -> tensor<64x32xbf16, #[[$ROW]]>
+  %shifted = heddle_gpu.smem_load %s[%i] shift %i along 1 : !stages -> tensor<64x32xbf16, #row>
   // CHECK: heddle_gpu.smem_load %{{.*}} : {{.*}} -> tensor<64x32xbf16, #[[$ROW]]>
   %2 = heddle_gpu.smem_load %o : !one -> tensor<64x32xbf16, #row>
   // CHECK: heddle_gpu.smem_store %{{.*}}, %{{.*}} : tensor<64x32xbf16, #[[$ROW]]>, [[$ONE]]

@@ -37,3 +37,22 @@ func.func @donated_argument_is_returned_twice(%a: tensor<9xf32> {heddle.donated}
   %s = arith.addf %a, %b : tensor<9xf32>
   return %a, %a, %s : tensor<9xf32>, tensor<9xf32>, tensor<9xf32>
 }
+
+// Adam: three results over three arguments in one pass, each read before it is
+// overwritten.
+func.func @moments_and_parameter(%p: tensor<70x9xf32> {heddle.donated}, %m: tensor<70x9xf32> {heddle.donated}, %v: tensor<70x9xf32> {heddle.donated}, %g: tensor<70x9xf32>) -> (tensor<70x9xf32>, tensor<70x9xf32>, tensor<70x9xf32>) {
+  %b1 = arith.constant dense<0.9> : tensor<70x9xf32>
+  %c1 = arith.constant dense<0.1> : tensor<70x9xf32>
+  %eps = arith.constant dense<1.0e-3> : tensor<70x9xf32>
+  %m0 = arith.mulf %m, %b1 : tensor<70x9xf32>
+  %mg = arith.mulf %g, %c1 : tensor<70x9xf32>
+  %m1 = arith.addf %m0, %mg : tensor<70x9xf32>
+  %vv = arith.mulf %v, %v : tensor<70x9xf32>
+  %gg = arith.mulf %g, %g : tensor<70x9xf32>
+  %v1 = arith.addf %vv, %gg : tensor<70x9xf32>
+  %d0 = arith.addf %v1, %eps : tensor<70x9xf32>
+  %d1 = math.sqrt %d0 : tensor<70x9xf32>
+  %u = arith.divf %m1, %d1 : tensor<70x9xf32>
+  %p1 = arith.subf %p, %u : tensor<70x9xf32>
+  return %p1, %m1, %v1 : tensor<70x9xf32>, tensor<70x9xf32>, tensor<70x9xf32>
+}

@@ -283,3 +283,95 @@ func.func @blocks_pad_from_the_source(%x: tensor<90x50xbf16>) -> tensor<95x57xbf
   } : tensor<90x50xbf16> to tensor<95x57xbf16>
   return %y : tensor<95x57xbf16>
 }
+
+//===----------------------------------------------------------------------===//
+// Several points of the loops meet in one element
+//===----------------------------------------------------------------------===//
+
+// The gradient of a strided convolution: 2 t + k + 1, and gaps between.
+func.func @output_map_with_a_stride(%x: tensor<12xf32>, %w: tensor<3xf32>, %a: tensor<30xf32>) -> tensor<30xf32> {
+  %y = linalg.generic {indexing_maps = [affine_map<(t, k) -> (t)>, affine_map<(t, k) -> (k)>, affine_map<(t, k) -> (2 * t + k + 1)>],
+      iterator_types = ["reduction", "reduction"]} ins(%x, %w : tensor<12xf32>, tensor<3xf32>) outs(%a : tensor<30xf32>) {
+  ^bb0(%l: f32, %r: f32, %c: f32):
+    %m = arith.mulf %l, %r : f32
+    %s = arith.addf %c, %m : f32
+    linalg.yield %s : f32
+  } -> tensor<30xf32>
+  return %y : tensor<30xf32>
+}
+
+// In the order of the loops: the last point stays. Strides of the inner loop.
+func.func @output_map_keeps_the_order(%x: tensor<5x6xi32>, %a: tensor<23xi32>) -> tensor<23xi32> {
+  %y = linalg.generic {indexing_maps = [affine_map<(t, k) -> (t, k)>, affine_map<(t, k) -> (3 * t + 2 * k)>],
+      iterator_types = ["reduction", "reduction"]} ins(%x : tensor<5x6xi32>) outs(%a : tensor<23xi32>) {
+  ^bb0(%v: i32, %c: i32):
+    %two = arith.constant 2 : i32
+    %d = arith.muli %c, %two : i32
+    %s = arith.addi %d, %v : i32
+    linalg.yield %s : i32
+  } -> tensor<23xi32>
+  return %y : tensor<23xi32>
+}
+
+// Two coordinates that share loops, a diagonal, a constant, a quotient.
+func.func @output_map_of_two_sums(%x: tensor<3x4x5xf32>, %a: tensor<6x8xf32>) -> tensor<6x8xf32> {
+  %y = linalg.generic {indexing_maps = [affine_map<(i, j, k) -> (i, j, k)>, affine_map<(i, j, k) -> (i + j, j + k)>],
+      iterator_types = ["reduction", "reduction", "reduction"]} ins(%x : tensor<3x4x5xf32>) outs(%a : tensor<6x8xf32>) {
+  ^bb0(%v: f32, %c: f32):
+    %s = arith.addf %c, %v : f32
+    linalg.yield %s : f32
+  } -> tensor<6x8xf32>
+  return %y : tensor<6x8xf32>
+}
+
+func.func @output_map_of_a_diagonal(%x: tensor<5xf32>, %a: tensor<5x2x5xf32>) -> tensor<5x2x5xf32> {
+  %y = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i, 1, i)>],
+      iterator_types = ["reduction"]} ins(%x : tensor<5xf32>) outs(%a : tensor<5x2x5xf32>) {
+  ^bb0(%v: f32, %c: f32):
+    %s = arith.addf %c, %v : f32
+    linalg.yield %s : f32
+  } -> tensor<5x2x5xf32>
+  return %y : tensor<5x2x5xf32>
+}
+
+func.func @output_map_of_a_quotient(%x: tensor<12x3xf32>, %a: tensor<4x3xf32>) -> tensor<4x3xf32> {
+  %y = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i floordiv 3, j)>],
+      iterator_types = ["reduction", "reduction"]} ins(%x : tensor<12x3xf32>) outs(%a : tensor<4x3xf32>) {
+  ^bb0(%v: f32, %c: f32):
+    %s = arith.addf %c, %v : f32
+    linalg.yield %s : f32
+  } -> tensor<4x3xf32>
+  return %y : tensor<4x3xf32>
+}
+
+// Each result reads what the other has so far.
+func.func @results_of_two_maps(%x: tensor<6x4xf32>, %a: tensor<9xf32>, %b: tensor<6xf32>) -> (tensor<9xf32>, tensor<6xf32>) {
+  %y, %z = linalg.generic {indexing_maps = [affine_map<(t, k) -> (t, k)>, affine_map<(t, k) -> (t + k)>, affine_map<(t, k) -> (t)>],
+      iterator_types = ["reduction", "reduction"]} ins(%x : tensor<6x4xf32>) outs(%a, %b : tensor<9xf32>, tensor<6xf32>) {
+  ^bb0(%v: f32, %s: f32, %r: f32):
+    %p = arith.addf %s, %v : f32
+    %q = arith.addf %r, %s : f32
+    linalg.yield %p, %q : f32, f32
+  } -> (tensor<9xf32>, tensor<6xf32>)
+  return %y, %z : tensor<9xf32>, tensor<6xf32>
+}
+
+// An index beyond 32 bits.
+// EXPECT 0: [0, 4294967296, 8589934592]
+// REFERENCE: none
+func.func @wide_positions() -> tensor<3xindex> {
+  %y = tensor.generate {
+  ^bb0(%i: index):
+    %c = arith.constant 4294967296 : index
+    %v = arith.muli %i, %c : index
+    tensor.yield %v : index
+  } : tensor<3xindex>
+  return %y : tensor<3xindex>
+}
+
+func.func @whole_insertion_and_slice_of_a_slice(%x: tensor<4x5xf32>, %y: tensor<2x5xf32>) -> tensor<4x5xf32> {
+  %e = tensor.empty() : tensor<4x5xf32>
+  %z = tensor.insert_slice %x into %e[0, 0] [4, 5] [1, 1] : tensor<4x5xf32> into tensor<4x5xf32>
+  %w = tensor.insert_slice %y into %z[0, 0] [2, 5] [3, 1] : tensor<2x5xf32> into tensor<4x5xf32>
+  return %w : tensor<4x5xf32>
+}

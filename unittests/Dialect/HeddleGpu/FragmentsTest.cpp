@@ -131,6 +131,35 @@ TEST(Fragments, FmaOperandsHoldWhatTheAccumulatorNeeds) {
       "");
 }
 
+TEST(Fragments, FmaOperandsHaveNeighboursInTheDepthTogetherWhereAsked) {
+  Layout c = *blockedLayout({64, 64}, {1, 4}, {4, 8}, {4, 1}, {1, 0});
+  Layout a = fmaOperandA(c, 8, true), b = fmaOperandB(c, 8, true);
+  EXPECT_EQ(a.contiguity(1), 8);
+  EXPECT_EQ(b.contiguity(0), 8);
+  EXPECT_EQ(productProblem(ProductKind::Fma, a, b, c), "");
+  EXPECT_EQ(fmaOperandB(c, 8).contiguity(1), 4);
+}
+
+TEST(Fragments, DepthsOfTf32MayBePairedInBothOperands) {
+  auto op = [](Operand operand, int64_t rows, int64_t cols) {
+    return *mmaOperand(ProductKind::MmaTf32, operand, rows, cols, 4, 1);
+  };
+  // Lane 4g + t holds depths 2t and 2t + 1 of row g: the accumulator's columns.
+  Layout c = op(Operand::C, 64, 32), paired = op(Operand::C, 64, 16);
+  Layout b = *Layout::get({{1, 0}, {0, 8}, {0, 16}, {8, 0}},
+                          {{2, 0}, {4, 0}, {0, 1}, {0, 2}, {0, 4}},
+                          {{0, 0}, {0, 0}}, {1, 1});
+  EXPECT_TRUE(hasPairedDepth(paired));
+  EXPECT_FALSE(hasPairedDepth(op(Operand::A, 64, 16)));
+  EXPECT_EQ(productProblem(ProductKind::MmaTf32, paired, b, c), "");
+  EXPECT_NE(
+      productProblem(ProductKind::MmaTf32, paired, op(Operand::B, 16, 32), c),
+      "");
+  EXPECT_EQ(productProblem(ProductKind::MmaTf32, op(Operand::A, 64, 16),
+                           op(Operand::B, 16, 32), c),
+            "");
+}
+
 TEST(Fragments, BlockedCountsLanesAlongTheFastestDimensionFirst) {
   Layout layout = *blockedLayout({64, 64}, {1, 4}, {8, 4}, {2, 2}, {1, 0});
   EXPECT_EQ(layout.apply(3, 0, 0), Coordinates({0, 3}));

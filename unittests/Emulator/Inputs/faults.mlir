@@ -103,6 +103,32 @@ llvm.func @halves(%y: !llvm.ptr<1>) attributes {nvvm.kernel} {
   llvm.return
 }
 
+// Neighbours own the bytes of a word, in shared and in global memory; with a
+// shift, several threads own the same byte.
+llvm.func @bytes(%y: !llvm.ptr<1>, %shift: i32, %global: i32) attributes {nvvm.kernel} {
+  %c0 = llvm.mlir.constant(0 : i32) : i32
+  %t = nvvm.read.ptx.sreg.tid.x : i32
+  %i = llvm.lshr %t, %shift : i32
+  %shared = llvm.mlir.addressof @heddle_shared : !llvm.ptr<3>
+  %ps = llvm.getelementptr %shared[%i] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, i8
+  %py = llvm.getelementptr %y[%i] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, i8
+  %b = llvm.trunc %i : i32 to i8
+  %isGlobal = llvm.icmp "ne" %global, %c0 : i32
+  llvm.cond_br %isGlobal, ^there, ^here
+^here:
+  llvm.store %b, %ps : i8, !llvm.ptr<3> loc("shared byte")
+  %v = llvm.load %ps : !llvm.ptr<3> -> i8
+  llvm.store %v, %ps : i8, !llvm.ptr<3>
+  llvm.br ^end
+^there:
+  llvm.store %b, %py : i8, !llvm.ptr<1> loc("global byte")
+  %w = llvm.load %py : !llvm.ptr<1> -> i8
+  llvm.store %w, %py : i8, !llvm.ptr<1>
+  llvm.br ^end
+^end:
+  llvm.return
+}
+
 // Everybody adds to one place; thread 0 reads it after a barrier or without.
 llvm.func @sum(%y: !llvm.ptr<1>, %z: !llvm.ptr<1>, %barrier: i32) attributes {nvvm.kernel} {
   %c0 = llvm.mlir.constant(0 : i32) : i32

@@ -16,10 +16,30 @@ namespace heddle {
 
 /// Attribute names on kernels.
 constexpr llvm::StringLiteral kKernelFamily = "heddle.family";
+/// Inputs that result 0 may be written over; with several results an array of
+/// such lists, one per result.
 constexpr llvm::StringLiteral kKernelInPlace = "heddle.in_place";
 constexpr llvm::StringLiteral kKernelTile = "heddle.tile";
+/// On a GPU, a unit: products of f32 round their operands to TF32.
+constexpr llvm::StringLiteral kKernelTf32 = "heddle.tf32";
 /// On a GPU: warps of a block, where the builder wants a certain number.
 constexpr llvm::StringLiteral kKernelWarps = "heddle.warps";
+/// On a GPU: stages of tiles that loops copy, where the builder wants a number.
+constexpr llvm::StringLiteral kKernelStages = "heddle.stages";
+/// On a GPU: bits of the kernel's index values; 32 where it is absent.
+constexpr llvm::StringLiteral kIndexBits = "heddle.index_bits";
+
+/// Numbers of the inputs that a result of the kernel may be written over.
+inline llvm::ArrayRef<int64_t> inPlaceInputs(mlir::func::FuncOp kernel,
+                                             unsigned result) {
+  mlir::Attribute attr = kernel->getAttr(kKernelInPlace);
+  if (auto perResult = llvm::dyn_cast_or_null<mlir::ArrayAttr>(attr))
+    attr = result < perResult.size() ? perResult[result] : mlir::Attribute();
+  else if (result != 0)
+    return {};
+  auto inputs = llvm::dyn_cast_or_null<mlir::DenseI64ArrayAttr>(attr);
+  return inputs ? inputs.asArrayRef() : llvm::ArrayRef<int64_t>();
+}
 
 /// The buffer a graph value of a kernel is read from, or null.
 inline mlir::Value bufferOf(mlir::Value tensor) {

@@ -45,6 +45,8 @@ struct RowsShape {
   int64_t depthTile = 256;  // of a contraction's reduction axis
   int64_t hiddenTile = 128; // of the hidden axis between two contractions
   bool colsInside = false;  // one block makes all columns of its rows
+  int64_t warps = 0;        // of a block on a GPU; 0: the default
+  int64_t stages = 0;       // of copies on a GPU; 0: the default
 };
 
 /// Chooses for a kernel with result `root`; nullopt where some op cannot be
@@ -56,6 +58,12 @@ std::optional<RowsShape> chooseRowsShape(mlir::Value root,
 /// Whether a kernel with result `root` may write over `input`, a value that it
 /// reads: each block must read of it only what that block writes.
 bool mayWriteOver(mlir::Value root, mlir::Value input, const TileTarget &target);
+
+/// Whether result `root` of a kernel of elementwise results of one shape may
+/// write over `input`: every result must read of it only the element that it
+/// makes itself.
+bool mayWriteOver(llvm::ArrayRef<mlir::Value> roots, mlir::Value root,
+                  mlir::Value input, const TileTarget &target);
 
 } // namespace heddle
 

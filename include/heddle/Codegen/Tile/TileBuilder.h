@@ -92,6 +92,8 @@ struct TileTarget {
   int64_t lanes = 32;      // rows are tiled in multiples of this
   int64_t l2Bytes = 1 << 20; // cache of one core
   int64_t threads = 2;     // workers the grid should feed
+  /// Threads that share a block of a loop kernel; 1 on a CPU.
+  int64_t blockThreads = 1;
   /// Products take operands of 16 bits as they are in memory; else tiles are
   /// widened to f32 when they are loaded.
   bool matrixUnits = false;
@@ -103,6 +105,8 @@ struct TileTarget {
 /// before outputs. Emits an error and fails where it cannot.
 llvm::LogicalResult buildAttentionTile(mlir::func::FuncOp kernel,
                                        const TileTarget &target);
+llvm::LogicalResult buildAttentionGradTile(mlir::func::FuncOp kernel,
+                                           const TileTarget &target);
 llvm::LogicalResult buildRowsTile(mlir::func::FuncOp kernel,
                                   const TileTarget &target);
 llvm::LogicalResult buildScanTile(mlir::func::FuncOp kernel,

@@ -4,6 +4,7 @@
 #include "heddle/Dialect/Heddle/Differentiation/Differentiation.h"
 
 void heddle::registerDifferentiation(mlir::DialectRegistry &registry) {
+  registerAttentionRules(registry);
   registerElementwiseRules(registry);
   registerLayerScanRule(registry);
   registerLinalgRules(registry);

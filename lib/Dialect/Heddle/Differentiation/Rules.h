@@ -7,6 +7,7 @@
 
 namespace heddle {
 
+void registerAttentionRules(mlir::DialectRegistry &registry);
 void registerElementwiseRules(mlir::DialectRegistry &registry);
 void registerLayerScanRule(mlir::DialectRegistry &registry);
 void registerLinalgRules(mlir::DialectRegistry &registry);

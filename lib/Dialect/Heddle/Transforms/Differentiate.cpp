@@ -48,7 +48,8 @@ private:
 } // namespace
 
 /// Brings a loss into the form that rules exist for: no checkpoints, named
-/// structured ops in their general form, attention without a rule written out.
+/// structured ops in their general form, attention without a rule and ssd
+/// written out.
 LogicalResult Expander::prepare(func::FuncOp function) {
   IRRewriter rewriter(function.getContext());
   SmallVector<CheckpointOp> checkpoints;
@@ -65,6 +66,9 @@ LogicalResult Expander::prepare(func::FuncOp function) {
     rewriter.setInsertionPoint(op);
     if (auto attention = dyn_cast<AttentionOp>(op)) {
       if (failed(decomposeAttention(rewriter, attention)))
+        return failure();
+    } else if (auto ssd = dyn_cast<SsdOp>(op)) {
+      if (failed(decomposeSsd(rewriter, ssd)))
         return failure();
     } else if (auto named = dyn_cast<linalg::LinalgOp>(op);
                named && !isa<linalg::FillOp>(op)) {

@@ -15,6 +15,7 @@
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Transforms/RegionUtils.h"
+#include "llvm/ADT/EquivalenceClasses.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringMap.h"
 
@@ -52,7 +53,9 @@ private:
   bool isFused(Value v);
   unsigned contractionsIn(Value v);
   bool reductionIn(Value v);
-  LogicalResult outline(Value root);
+  void groupReturned();
+  bool stayInside(Value v, ArrayRef<Value> group);
+  LogicalResult outline(ArrayRef<Value> roots);
   LogicalResult outlineOp(Operation *op, StringRef family);
   func::FuncOp findEqual(func::FuncOp kernel);
   void insert(func::FuncOp kernel);
@@ -64,8 +67,27 @@ private:
   KernelsByBody &byBody;
   TileTarget target;
   llvm::SetVector<Value> kept;
+  /// Values that one kernel makes together, by the last of them in the block.
+  DenseMap<Operation *, SmallVector<Value>> groups;
+  llvm::DenseSet<Operation *> grouped; // all but the last of each
 };
 } // namespace
+
+/// Whether a slice of constant offsets starts at a multiple of 16 bytes, as the
+/// kernels of a GPU expect of buffers.
+static bool isAligned(tensor::ExtractSliceOp slice) {
+  auto type = slice.getSourceType();
+  Type element = type.getElementType();
+  int64_t stride = element.isIndex()
+                       ? 8
+                       : llvm::divideCeil(element.getIntOrFloatBitWidth(), 8);
+  int64_t offset = 0;
+  for (int64_t d = type.getRank() - 1; d >= 0; --d) {
+    offset += *getConstantIntValue(slice.getMixedOffsets()[d]) * stride;
+    stride *= type.getDimSize(d);
+  }
+  return offset % 16 == 0;
+}
 
 OpClass Fuser::classify(Operation *op) {
   if (isa<tensor::EmptyOp>(op))
@@ -98,9 +120,11 @@ OpClass Fuser::classify(Operation *op) {
       else if (*size != type.getDimSize(d))
         whole = false;
     }
+    if (contiguous && target.matrixUnits && !isAligned(slice))
+      contiguous = false; // a copy of its own
     return contiguous ? OpClass::View : OpClass::Loops;
   }
-  if (isa<AttentionOp>(op))
+  if (isa<AttentionOp, AttentionGradOp>(op))
     return OpClass::Attention;
   if (isa<LinearScanOp, LinearScanGradOp, SelectiveScanOp, SelectiveScanGradOp>(
           op))
@@ -386,18 +410,118 @@ LogicalResult Fuser::outlineOp(Operation *op, StringRef family) {
                       OpBuilder(op).getDenseI64ArrayAttr({arg}));
     }
   }
+  if (auto grad = dyn_cast<AttentionGradOp>(op)) {
+    // Rows of out are read before those of d_query are written, by one block;
+    // so are the keys of a block before d_key.
+    Value over = grad.getDQuery() ? grad.getOut()
+                 : grad.getDKey() ? grad.getKey()
+                                  : Value();
+    if (over && over.getType() == op->getResult(0).getType() &&
+        llvm::count(op->getOperands(), over) == 1) {
+      int64_t arg = llvm::find(inputs, over) - inputs.begin();
+      kernel->setAttr(kKernelInPlace,
+                      OpBuilder(op).getDenseI64ArrayAttr({arg}));
+    }
+  }
   insert(kernel);
   launch(kernel, inputs.getArrayRef(), op->getResults(), op);
   return success();
 }
 
-LogicalResult Fuser::outline(Value root) {
+/// Whether only `group` and the function's end use v, directly or through ops
+/// that are fused.
+bool Fuser::stayInside(Value v, ArrayRef<Value> group) {
+  return llvm::all_of(v.getUsers(), [&](Operation *user) {
+    if (user->hasTrait<OpTrait::IsTerminator>())
+      return true;
+    if (user->getNumResults() != 1)
+      return false;
+    Value made = user->getResult(0);
+    return llvm::is_contained(group, made) ||
+           (isFused(made) && stayInside(made, group));
+  });
+}
+
+/// Returned elementwise values of one shape that read one another or the same
+/// tensor become one kernel, which reads what they share once: a parameter and
+/// its moments are updated in one pass.
+void Fuser::groupReturned() {
+  Block &body = function.getBody().front();
+  DenseMap<Value, SmallVector<Value>> readBy; // roots by what they read
+  llvm::EquivalenceClasses<Value> classes;
+  SmallVector<Value> roots;
+  for (Value v : body.getTerminator()->getOperands()) {
+    auto op = v.getDefiningOp<linalg::GenericOp>();
+    if (!op || !kept.contains(v) || classify(op) != OpClass::Rows ||
+        op.getNumReductionLoops() > 0 || llvm::is_contained(roots, v))
+      continue;
+    if (llvm::any_of(op.getOperands(), [&](Value in) {
+          return contractionsIn(in) > 0 || reductionIn(in);
+        }))
+      continue;
+    roots.push_back(v);
+  }
+  auto shapeOf = [](Value v) {
+    return cast<RankedTensorType>(v.getType()).getShape();
+  };
+  for (Value root : roots) {
+    classes.insert(root);
+    llvm::DenseSet<Value> seen;
+    std::function<void(Value)> visit = [&](Value v) {
+      if (!isa<RankedTensorType>(v.getType()) || !seen.insert(v).second)
+        return;
+      if (v != root && !isFused(v)) {
+        Operation *def = v.getDefiningOp();
+        if ((def && classify(def) == OpClass::Free) ||
+            shapeOf(v) != shapeOf(root))
+          return;
+        if (llvm::is_contained(roots, v))
+          classes.unionSets(root, v);
+        SmallVector<Value> &readers = readBy[v];
+        if (!readers.empty())
+          classes.unionSets(root, readers.front());
+        readers.push_back(root);
+        return;
+      }
+      for (Value in : v.getDefiningOp()->getOperands())
+        visit(in);
+    };
+    visit(root);
+  }
+  for (Value leader : roots) {
+    if (classes.getLeaderValue(leader) != leader)
+      continue;
+    SmallVector<Value> group;
+    for (Value v : roots) // in the order of the results
+      if (classes.isEquivalent(leader, v))
+        group.push_back(v);
+    if (group.size() < 2 || !llvm::all_of(group, [&](Value v) {
+          return shapeOf(v) == shapeOf(leader) && stayInside(v, group);
+        }))
+      continue;
+    Operation *last = group.front().getDefiningOp();
+    for (Value v : group)
+      if (last->isBeforeInBlock(v.getDefiningOp()))
+        last = v.getDefiningOp();
+    for (Value v : group)
+      if (v.getDefiningOp() != last)
+        grouped.insert(v.getDefiningOp());
+    groups[last] = std::move(group);
+  }
+}
+
+LogicalResult Fuser::outline(ArrayRef<Value> roots) {
+  Value root = roots.front();
+  Operation *at = root.getDefiningOp();
+  for (Value v : roots)
+    if (at->isBeforeInBlock(v.getDefiningOp()))
+      at = v.getDefiningOp();
   llvm::SetVector<Value> inputs;
   llvm::SetVector<Operation *> ops;
   std::function<void(Value)> visit = [&](Value v) {
     Operation *op = v.getDefiningOp();
     bool free = op && classify(op) == OpClass::Free;
-    if (!free && v != root && !isFused(v)) {
+    if (!free && !llvm::is_contained(roots, v) && !isFused(v)) {
       inputs.insert(v);
       return;
     }
@@ -407,7 +531,8 @@ LogicalResult Fuser::outline(Value root) {
       visit(in);
     ops.insert(op);
   };
-  visit(root);
+  for (Value v : roots)
+    visit(v);
   unsigned contractions = 0;
   bool reductions = false;
   for (Operation *op : ops)
@@ -420,48 +545,69 @@ LogicalResult Fuser::outline(Value root) {
                      : reductions        ? "rows"
                                          : "elementwise";
   func::FuncOp kernel =
-      makeKernel(ops.getArrayRef(), inputs.getArrayRef(), root,
+      makeKernel(ops.getArrayRef(), inputs.getArrayRef(), roots,
                  kernelName(family, root.getType()), family);
   if (func::FuncOp equal = findEqual(kernel)) {
     kernel.erase();
-    launch(equal, inputs.getArrayRef(), root, root.getDefiningOp());
+    launch(equal, inputs.getArrayRef(), roots, at);
     return success();
   }
-  Value result = kernel.getBody().front().getTerminator()->getOperand(0);
-  SmallVector<int64_t> inPlace;
-  for (BlockArgument arg : kernel.getArguments())
-    if (mayWriteOver(result, arg, target))
-      inPlace.push_back(arg.getArgNumber());
-  if (!inPlace.empty())
-    kernel->setAttr(kKernelInPlace,
-                    OpBuilder(kernel).getDenseI64ArrayAttr(inPlace));
-  if (!chooseRowsShape(result, target)) {
-    // No tiling of the whole: keep what the last op reads and run that op by
-    // itself.
+  auto results = llvm::to_vector(
+      kernel.getBody().front().getTerminator()->getOperands());
+  OpBuilder b(kernel);
+  SmallVector<Attribute> inPlace;
+  bool any = false;
+  for (Value result : results) {
+    SmallVector<int64_t> args;
+    for (BlockArgument arg : kernel.getArguments())
+      if (mayWriteOver(results, result, arg, target))
+        args.push_back(arg.getArgNumber());
+    any |= !args.empty();
+    inPlace.push_back(b.getDenseI64ArrayAttr(args));
+  }
+  if (any)
+    kernel->setAttr(kKernelInPlace, inPlace.size() == 1
+                                        ? inPlace.front()
+                                        : b.getArrayAttr(inPlace));
+  if (!llvm::all_of(results, [&](Value result) {
+        return chooseRowsShape(result, target).has_value();
+      })) {
     kernel.erase();
-    Operation *last = root.getDefiningOp();
-    for (Value in : last->getOperands())
-      if (isFused(in)) {
-        kept.insert(in);
-        if (failed(outline(in)))
+    if (roots.size() > 1) {
+      for (Value v : roots)
+        if (failed(outline(v)))
           return failure();
-      }
+      return success();
+    }
+    // No tiling of the whole: keep what the last op reads, one by one and
+    // reductions first, until the rest has one.
+    Operation *last = root.getDefiningOp();
+    Value next;
+    for (Value in : last->getOperands())
+      if (isFused(in) && (!next || (reductionIn(in) && !reductionIn(next))))
+        next = in;
+    if (next) {
+      kept.insert(next);
+      return failed(outline(next)) ? failure() : outline(root);
+    }
     return outlineOp(last, "loops");
   }
   insert(kernel);
-  launch(kernel, inputs.getArrayRef(), root, root.getDefiningOp());
+  launch(kernel, inputs.getArrayRef(), roots, at);
   return success();
 }
 
 LogicalResult Fuser::run() {
   decide();
+  groupReturned();
   SmallVector<Operation *> ops;
   for (Operation &op : function.getBody().front())
     ops.push_back(&op);
   for (Operation *op : ops) {
     OpClass c = classify(op);
     if (c == OpClass::Attention) {
-      if (failed(outlineOp(op, "attention")))
+      if (failed(outlineOp(op, isa<AttentionOp>(op) ? "attention"
+                                                : "attention_grad")))
         return failure();
     } else if (c == OpClass::Scan) {
       if (failed(outlineOp(op, "scan")))
@@ -472,7 +618,11 @@ LogicalResult Fuser::run() {
         return failure();
     } else if (op->getNumResults() == 1 && kept.contains(op->getResult(0)) &&
                (c == OpClass::Rows || c == OpClass::Contraction)) {
-      if (failed(outline(op->getResult(0))))
+      if (grouped.contains(op))
+        continue;
+      auto group = groups.find(op);
+      if (failed(group != groups.end() ? outline(group->second)
+                                       : outline(op->getResult(0))))
         return failure();
     } else if (c == OpClass::Free && op->getNumResults() == 1 &&
                kept.contains(op->getResult(0))) {

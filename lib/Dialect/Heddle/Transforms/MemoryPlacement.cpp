@@ -7,6 +7,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -137,26 +138,27 @@ LogicalResult MemoryPlacement::locate() {
 void MemoryPlacement::shareBuffers() {
   for (auto [step, launch] : llvm::enumerate(launches)) {
     auto kernel = symbols.lookup<func::FuncOp>(launch.getKernel());
-    auto inPlace = kernel->getAttrOfType<DenseI64ArrayAttr>(kKernelInPlace);
-    if (!inPlace || launch.getNumResults() == 0)
-      continue;
-    ValuePlace out = places.lookup(launch.getOutputs()[0]);
-    for (int64_t arg : inPlace.asArrayRef()) {
-      ValuePlace in = places.lookup(launch.getInputs()[arg]);
-      if (in.kind != ValuePlace::Item || in.offset != 0)
-        continue;
-      Item &from = items[in.index], &to = items[out.index];
-      bool dies = from.end == static_cast<int64_t>(step) && !from.returned;
-      // Another operand in the same buffer would be overwritten under way.
-      int64_t readers = llvm::count_if(launch.getInputs(), [&](Value v) {
-        ValuePlace at = places.lookup(v);
-        return at.kind == ValuePlace::Item &&
-               items[at.index].group == from.group;
-      });
-      if (!dies || from.size != to.size || readers != 1)
-        continue;
-      to.group = from.group;
-      break;
+    llvm::SmallDenseSet<int64_t> taken; // groups, by results of this launch
+    for (auto [result, output] : llvm::enumerate(launch.getOutputs())) {
+      Item &to = items[places.lookup(output).index];
+      for (int64_t arg : inPlaceInputs(kernel, result)) {
+        ValuePlace in = places.lookup(launch.getInputs()[arg]);
+        if (in.kind != ValuePlace::Item || in.offset != 0)
+          continue;
+        const Item &from = items[in.index];
+        bool dies = from.end == static_cast<int64_t>(step) && !from.returned;
+        // Another operand in the same buffer would be overwritten under way.
+        int64_t readers = llvm::count_if(launch.getInputs(), [&](Value v) {
+          ValuePlace at = places.lookup(v);
+          return at.kind == ValuePlace::Item &&
+                 items[at.index].group == from.group;
+        });
+        if (!dies || from.size != to.size || readers != 1 ||
+            !taken.insert(from.group).second)
+          continue;
+        to.group = from.group;
+        break;
+      }
     }
   }
 }

@@ -30,7 +30,7 @@ namespace {
 struct Node {
   LaunchOp launch;
   SmallVector<int> reads, writes;
-  SmallVector<int> mayReuse; // reads that its first result may write over
+  SmallVector<std::pair<int, int>> mayReuse; // (read, write over it)
 };
 
 struct Cost {
@@ -94,11 +94,10 @@ void Scheduler::collect() {
     for (int n : node.reads)
       ++numReaders[n];
     auto kernel = symbols.lookup<func::FuncOp>(launch.getKernel());
-    if (auto inPlace = kernel->getAttrOfType<DenseI64ArrayAttr>(kKernelInPlace))
-      for (int64_t arg : inPlace.asArrayRef())
+    for (auto [result, v] : llvm::enumerate(launch.getOutputs())) {
+      for (int64_t arg : inPlaceInputs(kernel, result))
         if (int n = number(launch.getInputs()[arg]); n >= 0)
-          node.mayReuse.push_back(n);
-    for (Value v : launch.getOutputs()) {
+          node.mayReuse.push_back({n, static_cast<int>(sizes.size())});
       numbers[v] = sizes.size();
       node.writes.push_back(sizes.size());
       sizes.push_back(returned.contains(v) ? 0 : tensorBytes(v.getType()));
@@ -122,10 +121,13 @@ Cost Scheduler::costOf(ArrayRef<int> order) {
     for (int v : node.writes)
       made += sizes[v];
     int64_t reused = 0;
-    if (!node.writes.empty())
-      for (int v : node.mayReuse)
-        if (readersLeft[v] == 0 && sizes[v] == sizes[node.writes[0]])
-          reused = sizes[v];
+    int lastWrite = -1; // pairs of one write are neighbours
+    for (auto [read, write] : node.mayReuse)
+      if (write != lastWrite && readersLeft[read] == 0 &&
+          sizes[read] == sizes[write]) {
+        reused += sizes[read];
+        lastWrite = write;
+      }
     cost.peak = std::max(cost.peak, live + made - reused);
     live += made - freed;
     // A value that nobody reads lives for its own step.

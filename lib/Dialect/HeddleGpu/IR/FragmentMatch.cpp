@@ -23,9 +23,8 @@ static const char *name(Operand operand) {
 /// Whether a thread finds every fragment of the instruction in its registers:
 /// lanes are those of the fragment, and each of its registers is there,
 /// relative to any other.
-static std::string fragmentProblem(ProductKind kind, Operand operand,
+static std::string fragmentProblem(const Layout &fragment, Operand operand,
                                    const Layout &layout) {
-  Layout fragment = mmaFragment(kind, operand);
   std::string text;
   llvm::raw_string_ostream os(text);
   if (layout.getLane() != fragment.getLane()) {
@@ -50,6 +49,22 @@ static std::string fragmentProblem(ProductKind kind, Operand operand,
         return text;
       }
   return text;
+}
+
+/// The TF32 fragment of A or B with neighbours of the depth in one thread.
+static Layout pairedFragment(Operand operand) {
+  Layout::Bases rows = {{1, 0}, {2, 0}, {4, 0}},
+                cols = {{0, 1}, {0, 2}, {0, 4}};
+  if (operand == Operand::A)
+    return *Layout::get({{0, 1}, {8, 0}},
+                        {cols[1], cols[2], rows[0], rows[1], rows[2]}, {},
+                        {1, 1});
+  return *Layout::get({{1, 0}}, {rows[1], rows[2], cols[0], cols[1], cols[2]},
+                      {}, {1, 1});
+}
+
+bool heddle_gpu::hasPairedDepth(const Layout &operandA) {
+  return operandA.rank() == 2 && operandA.registerOf({0, 1}, 0, 0).has_value();
 }
 
 /// The coordinates along `dim` that the thread's registers hold.
@@ -125,11 +140,17 @@ std::string heddle_gpu::productProblem(ProductKind kind, const Layout &a,
     return text;
   }
   bool mma = kind != ProductKind::Fma;
+  bool pairs = kind == ProductKind::MmaTf32 && hasPairedDepth(a);
   if (mma)
     for (auto [operand, layout] :
-         {std::pair(Operand::A, &a), {Operand::B, &b}, {Operand::C, &c}})
-      if (std::string p = fragmentProblem(kind, operand, *layout); !p.empty())
+         {std::pair(Operand::A, &a), {Operand::B, &b}, {Operand::C, &c}}) {
+      Layout fragment = operand != Operand::C && pairs
+                            ? pairedFragment(operand)
+                            : mmaFragment(kind, operand);
+      if (std::string p = fragmentProblem(fragment, operand, *layout);
+          !p.empty())
         return p;
+    }
   if (!hasAllOfK(a, 1, mma) || !hasAllOfK(b, 0, mma)) {
     os << "expected all of k in each " << (mma ? "warp" : "thread")
        << " for A and B";

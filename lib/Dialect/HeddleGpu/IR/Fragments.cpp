@@ -99,23 +99,33 @@ bool heddle_gpu::accumulatorIsOperandA(const Layout &accumulator) {
 
 /// The accumulator's layout with dimension `dim` replaced by all of k in each
 /// thread.
-static Layout spreadK(const Layout &accumulator, unsigned dim, int64_t k) {
+static Layout spreadK(const Layout &accumulator, unsigned dim, int64_t k,
+                      bool depthFirst) {
   Layout side = accumulator.slice(dim).expandDims(dim);
   SmallVector<int64_t, 4> repeat(side.getRepeat());
-  repeat[dim] = k;
   auto bases = [](ArrayRef<Layout::Basis> b) {
     return Bases(b.begin(), b.end());
   };
-  return *Layout::get(bases(side.getRegister()), bases(side.getLane()),
-                      bases(side.getWarp()), repeat);
+  Bases reg;
+  if (depthFirst)
+    for (int64_t bit = 1; k % 2 == 0; k /= 2, bit *= 2) {
+      reg.push_back(Layout::Basis(2, 0));
+      reg.back()[dim] = bit;
+    }
+  llvm::append_range(reg, bases(side.getRegister()));
+  repeat[dim] = k;
+  return *Layout::get(reg, bases(side.getLane()), bases(side.getWarp()),
+                      repeat);
 }
 
-Layout heddle_gpu::fmaOperandA(const Layout &accumulator, int64_t k) {
-  return spreadK(accumulator, 1, k);
+Layout heddle_gpu::fmaOperandA(const Layout &accumulator, int64_t k,
+                               bool depthFirst) {
+  return spreadK(accumulator, 1, k, depthFirst);
 }
 
-Layout heddle_gpu::fmaOperandB(const Layout &accumulator, int64_t k) {
-  return spreadK(accumulator, 0, k);
+Layout heddle_gpu::fmaOperandB(const Layout &accumulator, int64_t k,
+                               bool depthFirst) {
+  return spreadK(accumulator, 0, k, depthFirst);
 }
 
 //===----------------------------------------------------------------------===//

@@ -3,6 +3,7 @@
 #include "VerifyTile.h"
 
 #include "mlir/IR/Builders.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace heddle_gpu;
@@ -133,6 +134,26 @@ LogicalResult SmemAllocOp::verify() {
   return success();
 }
 
+/// What is shifted by multiples of a power of two keeps its low bits.
+static LogicalResult verifyShift(SmemLoadOp op) {
+  std::optional<int64_t> axis = op.getShiftAxis();
+  if (!op.getShift() && !axis)
+    return success();
+  int64_t rank = op.getSource().getType().getShape().size();
+  if (!op.getShift() || !axis || *axis < 0 || *axis >= rank)
+    return op.emitOpError()
+           << "expected a shift along an axis from 0 to " << rank - 1;
+  ArrayRef<int64_t> sides =
+      cast<RankedTensorType>(op.getResult().getType()).getShape();
+  int64_t side = sides[op.getTrans() ? rank - 1 - *axis : *axis];
+  int64_t at = op.getAt() ? (*op.getAt())[*axis] : 0;
+  if (llvm::isPowerOf2_64(side) && at == 0)
+    return success();
+  return op.emitOpError() << "expected a tile whose side along the shift is a "
+                             "power of two, at 0 there, got side "
+                          << side << " at " << at;
+}
+
 LogicalResult SmemLoadOp::verify() {
   auto tile = cast<RankedTensorType>(getResult().getType());
   SmemType smem = getSource().getType();
@@ -148,6 +169,9 @@ LogicalResult SmemLoadOp::verify() {
     return failure();
   /*gpu_smem_load_c3*/
   if (failed(verifyPlace(*this, tile, smem, getAt(), getTrans())))
+    return failure();
+  /*gpu_smem_load_c6*/
+  if (failed(verifyShift(*this)))
     return failure();
   /*gpu_smem_load_c5*/
   return verifyStage(*this, smem, getStage());

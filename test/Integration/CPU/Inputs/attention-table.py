@@ -100,7 +100,19 @@ def shapes():
     attention("tiny_1111", sq=1, heads=1, d=1, lse=True)
     attention("tiny_2344", batch=2, sq=3, heads=4, d=4, lse=True)
     attention("more_than_65535_heads", batch=10923, sq=2, heads=6, d=1, mask="causal")
-    attention("tf32", sq=70, heads=2, d=32, precision="tf32")
+    for d in (1, 40, 64, 72, 128, 192, 256):
+        attention(f"head_dim_{d}_tf32", sq=33, sk=47, heads=1, d=d, mask="causal_lower_right", precision="tf32")
+    for s in (1, 129, 300):
+        attention(f"length_{s}_tf32", sq=s, heads=2, d=32, precision="tf32", lse=True)
+    attention("heads_4_over_2_tf32", batch=2, sq=70, heads=4, key_heads=2, d=16, dv=24, layout="bhsd",
+              mask="window<30, 4>", precision="tf32")
+    for precision in ("ieee", "tf32"):
+        attention(f"nan_behind_key_lengths_{precision}", batch=2, sq=70, sk=90, heads=1, d=16, precision=precision,
+                  inputs=[(1, "normal(1).put(None, range(40, 90), nan)"),
+                          (2, "normal(2).put(None, range(40, 90), nan)")],
+                  operands=[("key_lengths", "tensor<2xi32>", "[40, 33]")])
+        attention(f"nan_and_inf_in_a_visible_value_{precision}", sq=70, heads=1, d=16, mask="causal",
+                  precision=precision, inputs=[(2, "normal(2).put(0, 66, 0, 3, nan).put(0, 67, 0, 5, -inf)")])
     attention("scale_zero", sq=40, scale=0)
     attention("scale_negative", sq=40, scale=-0.5, lse=True)
     attention("scale_large", sq=40, scale=1e4, inputs=[(0, "integers(-2, 3, 1)"), (1, "integers(-2, 3, 2)")])

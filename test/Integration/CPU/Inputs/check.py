@@ -2,13 +2,13 @@
 
 usage: check.py [--device=cpu|emulator|cuda] [--cpu=NAME] [--target=NAME]
                 [--match=REGEX] [--part=I/N] [--refused=REGEX:TEXT]... [--seeds=LIST]
-                [--threads=N] MODEL.mlir WORKDIR
+                [--threads=N] [--option=OPTION]... MODEL.mlir WORKDIR
 
 Each public function is run on poisoned buffers, on the emulator with all
 sanitizers. Without annotation its inputs are drawn and its results are compared
 with the reference device. --part takes every N-th function, --refused expects an
-error for functions that it names, --seeds are orders of warps and lanes. Comments
-ahead of a function change that:
+error for functions that it names, --seeds are orders of warps and lanes, --option
+goes to heddle-run. Comments ahead of a function change that:
 
   // INPUT k: EXPRESSION      argument k; see `Tensor` below for what it may say
   // EXPECT k: [..] +- EPS    result k is this, row-major, to EPS of each element
@@ -220,7 +220,7 @@ def compile_error(options, path):
 def judge(options, name, notes, model, info, how):
     """Runs one function: None, or what is wrong."""
     command = ["heddle-run", model, f"--function={name}",
-               f"--threads={options.threads}", *how]
+               f"--threads={options.threads}", *options.option, *how]
     reference = not any(kind == "REFERENCE" for kind, _, _ in notes)
     if reference:
         command.append("--check=reference")
@@ -261,6 +261,7 @@ def main():
     parser.add_argument("--refused", action="append", default=[])
     parser.add_argument("--seeds", default="0")
     parser.add_argument("--threads", default="2")
+    parser.add_argument("--option", action="append", default=[])
     parser.add_argument("model")
     parser.add_argument("workdir")
     options = parser.parse_args()

@@ -1,4 +1,4 @@
-"""Writes tables of matrix products as MLIR: matmul-table.py sizes|operands|fused|mlp"""
+"""Writes tables of matrix products as MLIR: matmul-table.py sizes|operands|fused|mlp|tiles|deep"""
 
 import sys
 
@@ -93,6 +93,43 @@ def operands():
     for n in (700, 600, 5):
         c = f.contract(c, "mk", f.argument((c.shape[1], n)), "kn", "mn")
     f.write(c)
+
+
+def tiles():
+    """Results that give every multiprocessor of a GPU a tile of 128x128, with ragged ends."""
+    m, k, n = 1030, 70, 1420
+    for dtype, a_map, b_map in (("f32", "mk", "kn"), ("f32", "km", "nk"), ("bf16", "mk", "kn"), ("bf16", "mk", "nk"),
+                                ("f16", "km", "kn"), ("f16", "mk", "nk")):
+        f = Function(f"wide_{a_map}_{b_map}_{dtype}")
+        size = {"m": m, "k": k, "n": n}
+        a, b = (f.argument([size[c] for c in x], dtype) for x in (a_map, b_map))
+        c = f.contract(a, a_map, b, b_map, "mn")
+        f.write(c if dtype == "f32" else f.cast(c, dtype))
+    for dtype in ("f32", "bf16"):
+        f = Function(f"wide_batched_{dtype}")
+        a, b = f.argument((6, 260, 40), dtype), f.argument((6, 40, 800), dtype)
+        f.write(f.contract(a, "bmk", b, "bkn", "bmn"))
+        f = Function(f"wide_linear_gelu_residual_{dtype}")
+        y = f.contract(f.argument((m, k), dtype), "mk", f.argument((k, n), dtype), "kn", "mn")
+        y = f.unary("gelu_tanh", f.binary("addf", y, f.argument((n,)), "b"))
+        r = f.argument((m, n), dtype)
+        y = f.binary("addf", y, r if dtype == "f32" else f.cast(r, "f32"))
+        f.write(y if dtype == "f32" else f.cast(y, dtype))
+
+
+def deep():
+    """Depths of many stages, tiles of 64x64 and narrower, all ways that operands lie in memory."""
+    for dtype in ("f32", "bf16"):
+        for a_map in ("mk", "km"):
+            for b_map in ("kn", "nk"):
+                f = Function(f"deep_{a_map}_{b_map}_{dtype}")
+                size = {"m": 70, "k": 333, "n": 90}
+                a, b = (f.argument([size[c] for c in x], dtype) for x in (a_map, b_map))
+                f.write(f.contract(a, a_map, b, b_map, "mn"))
+    f = Function("wide_and_deep_f32")
+    f.write(f.contract(f.argument((1030, 200)), "mk", f.argument((200, 1420)), "kn", "mn"))
+    f = Function("wide_and_deep_bf16")
+    f.write(f.contract(f.argument((1030, 200), "bf16"), "mk", f.argument((200, 1420), "bf16"), "kn", "mn"))
 
 
 def fused():

@@ -4,6 +4,7 @@
 #define HEDDLE_OPS_TD
 
 include "heddle/Dialect/Heddle/IR/HeddleAttentionOps.td"
+include "heddle/Dialect/Heddle/IR/HeddleAttentionGradOps.td"
 include "heddle/Dialect/Heddle/IR/HeddleScanOps.td"
 include "heddle/Dialect/Heddle/IR/HeddleScanGradOps.td"
 include "heddle/Dialect/Heddle/IR/HeddleGraphOps.td"

@@ -19,6 +19,12 @@ namespace heddle {
 llvm::LogicalResult decomposeAttention(mlir::RewriterBase &rewriter,
                                        AttentionOp op);
 
+/// Rewrites one ssd op of static shape into chunks of `chunk` positions: linalg,
+/// tensor, arith, math and heddle.linear_scan. Emits an error at the op and
+/// fails on dynamic shapes and chunk < 1.
+llvm::LogicalResult decomposeSsd(mlir::RewriterBase &rewriter, SsdOp op,
+                                 int64_t chunk = 128);
+
 /// Replaces a checkpoint by its body.
 void inlineCheckpoint(CheckpointOp op);
 

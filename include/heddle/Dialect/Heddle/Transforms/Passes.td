@@ -28,6 +28,35 @@ def DecomposeAttentionPass : Pass<"heddle-decompose-attention"> {
   ];
 }
 
+def DecomposeSsdPass : Pass<"heddle-decompose-ssd"> {
+  let summary = "rewrites heddle.ssd into chunked products in plain linalg";
+  let description = [{
+    Time is cut into chunks. Within a chunk every pair of positions meets in a
+    matrix product of decayed scores; one state per chunk and a
+    `heddle.linear_scan` over these connect the chunks. No tensor has a state
+    per position: memory is that of (B, L, H, chunk) and (B, L / chunk, H, dk,
+    dv).
+
+    The log decay between two positions is the f32 sum of the logs between
+    them, never a difference of running sums, so that logs of any size and sign
+    give what the recurrence gives, and logs <= 0 never sum to more than 0: the
+    promise of `log_decay_nonpositive` is not needed. Logs below -1e5 count as
+    -1e5, which decays to zero all the same. Decayed scores, queries and keys
+    are rounded to the element type; sums and states are f32. Every length,
+    resets, groups, both states and `reverse` are covered. A NaN reaches all of
+    its chunk.
+
+    The result uses what differentiation has rules for. Shapes must be static.
+  }];
+  let options = [
+    Option<"chunk", "chunk", "int64_t", "128", "positions of a chunk">
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect"
+  ];
+}
+
 def InlineRegionsPass : Pass<"heddle-inline-regions", "::mlir::func::FuncOp"> {
   let summary = "inlines checkpoints, drops names and unrolls layer scans";
   let description = [{
@@ -36,6 +65,29 @@ def InlineRegionsPass : Pass<"heddle-inline-regions", "::mlir::func::FuncOp"> {
     of its body on slices of the stacked operands.
   }];
   let dependentDialects = ["::mlir::tensor::TensorDialect"];
+}
+
+def SplitAttentionGradPass : Pass<"heddle-split-attention-grad", "::mlir::func::FuncOp"> {
+  let summary = "makes one heddle.attention_grad per kernel";
+  let description = [{
+    A kernel owns what it writes: d_query (which leaves `row_dots` for the
+    others), d_key with d_value, and d_bias become ops of their own. The
+    gradients of sinks, and of a bias that all pairs of a head share, are
+    finished by small sums in linalg. Ops that are one kernel already, and ops
+    of dynamic shape, stay.
+
+    With `threads`, the workers of a CPU, d_query, d_key and d_value stay
+    together where the key heads of all batch entries feed them: d_query is then
+    added up in memory, in f32, by the block that owns the key head.
+  }];
+  let options = [
+    Option<"threads", "threads", "int64_t", "0",
+           "workers that blocks of whole key heads may feed; 0: never">
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect"
+  ];
 }
 
 def SplitScansPass : Pass<"heddle-split-scans", "::mlir::func::FuncOp"> {
@@ -78,6 +130,21 @@ def DifferentiatePass : Pass<"heddle-differentiate", "::mlir::ModuleOp"> {
     "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect",
     "::mlir::func::FuncDialect", "::heddle::HeddleDialect"
   ];
+}
+
+def CollapseReductionsPass : Pass<"heddle-collapse-reductions", "::mlir::func::FuncOp"> {
+  let summary = "merges reduction loops that lie side by side in memory";
+  let description = [{
+    Gradients of what all positions share are sums over batch and time:
+
+    ```
+    dw[k, n] += x[b, t, k] * dy[b, t, n]
+    ```
+
+    Kernels have one reduction loop, so that b and t become one through views of
+    the operands. Loops that some operand has in another order, or apart, stay.
+  }];
+  let dependentDialects = ["::mlir::tensor::TensorDialect"];
 }
 
 def FuseKernelsPass : Pass<"heddle-fuse-kernels", "::mlir::ModuleOp"> {

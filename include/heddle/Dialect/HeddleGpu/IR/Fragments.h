@@ -44,9 +44,13 @@ std::optional<Layout> mmaOperand(ProductKind kind, Operand operand,
                                  int64_t warpsN);
 
 /// For Fma: a thread holds the rows of A (m x k, all k) and the columns of B
-/// (k x n) that its elements of the accumulator need.
-Layout fmaOperandA(const Layout &accumulator, int64_t k);
-Layout fmaOperandB(const Layout &accumulator, int64_t k);
+/// (k x n) that its elements of the accumulator need. With `depthFirst`
+/// neighbours in k, as many as a power of two divides it, are in consecutive
+/// registers: for operands that lie in memory along k.
+Layout fmaOperandA(const Layout &accumulator, int64_t k,
+                   bool depthFirst = false);
+Layout fmaOperandB(const Layout &accumulator, int64_t k,
+                   bool depthFirst = false);
 
 /// A blocked layout: sizePerThread consecutive elements to a thread, then
 /// lanes, then warps, each along the dimensions in `order`, fastest first; the
@@ -69,6 +73,11 @@ Layout coalescedLayout(llvm::ArrayRef<int64_t> shape, int64_t elementBytes,
 /// Whether an accumulator with this layout, cast to 16 bits, is register for
 /// register the A operand of a next mma.m16n8k16 with the same warps along m.
 bool accumulatorIsOperandA(const Layout &accumulator);
+
+/// Whether a TF32 operand A holds depths 2t and 2t + 1 where the instruction's
+/// fragment has t and t + 4. The order of the depth is free as long as B has
+/// the same.
+bool hasPairedDepth(const Layout &operandA);
 
 /// Why these layouts cannot be multiplied by `kind` without data leaving a
 /// thread, or empty. The layouts are of tiles m x k, k x n and m x n.

@@ -153,7 +153,8 @@ def HeddleGpu_SmemAllocOp : HeddleGpu_Op<"smem_alloc"> {
   let hasVerifier = 1;
 }
 
-def HeddleGpu_SmemLoadOp : HeddleGpu_Op<"smem_load"> {
+def HeddleGpu_SmemLoadOp
+    : HeddleGpu_Op<"smem_load", [AttrSizedOperandSegments]> {
   let summary = "reads a tile from shared memory";
   let description = [{
     ```
@@ -161,8 +162,10 @@ def HeddleGpu_SmemLoadOp : HeddleGpu_Op<"smem_load"> {
     result[i, j] = source[stage][at_0 + j, at_1 + i]
     ```
 
-    `at` is (0, 0) where it is not written. The caller orders the read after the
-    write: a barrier for `smem_store`, `async_wait` and a barrier for `async_copy`.
+    `at` is (0, 0) where it is not written. With `shift %n along axis` the tile
+    begins `n` further along an axis of the source; n is a multiple of the tile's
+    side there. The caller orders the read after the write: a barrier for
+    `smem_store`, `async_wait` and a barrier for `async_copy`.
 
     Created when a product's operands are staged; replaced by ldmatrix where the
     result's layout and the swizzle match it, else by ld.shared.
@@ -175,6 +178,8 @@ def HeddleGpu_SmemLoadOp : HeddleGpu_Op<"smem_load"> {
       source.
     - /*gpu_smem_load_c4*/ `trans` is used on rank 2.
     - /*gpu_smem_load_c5*/ a source of several stages is read with an index.
+    - /*gpu_smem_load_c6*/ a shift is along an axis of the source on which the
+      tile's side is a power of two and `at` is 0.
 
     Example:
 
@@ -190,12 +195,19 @@ def HeddleGpu_SmemLoadOp : HeddleGpu_Op<"smem_load"> {
   }];
   let arguments = (ins Arg<HeddleGpu_SmemType, "", [MemRead]>:$source,
     Optional<Index>:$stage, OptionalAttr<DenseI64ArrayAttr>:$at,
+    Optional<Index>:$shift, OptionalAttr<I64Attr>:$shift_axis,
     UnitAttr:$trans);
   let results = (outs HeddleGpu_Tile:$result);
   let assemblyFormat = [{
-    $source (`[` $stage^ `]`)? (`at` $at^)? (`trans` $trans^)? attr-dict
+    $source (`[` $stage^ `]`)? (`at` $at^)?
+    (`shift` $shift^ `along` $shift_axis)? (`trans` $trans^)? attr-dict
     `:` qualified(type($source)) `->` type($result)
   }];
+  let builders = [OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$source,
+    "::mlir::Value":$stage, "::mlir::DenseI64ArrayAttr":$at, "bool":$trans), [{
+    build($_builder, $_state, result, source, stage, at, ::mlir::Value(),
+          ::mlir::IntegerAttr(), trans);
+  }]>];
   let hasVerifier = 1;
 }
 

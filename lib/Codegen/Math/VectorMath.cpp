@@ -1,6 +1,6 @@
 //===- VectorMath.cpp - vector expansions of math functions ---------------===//
 
-#include "heddle/Codegen/CPU/VectorMath.h"
+#include "heddle/Codegen/Math/VectorMath.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"

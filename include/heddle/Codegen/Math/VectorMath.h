@@ -7,8 +7,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef HEDDLE_CODEGEN_CPU_VECTORMATH_H
-#define HEDDLE_CODEGEN_CPU_VECTORMATH_H
+#ifndef HEDDLE_CODEGEN_MATH_VECTORMATH_H
+#define HEDDLE_CODEGEN_MATH_VECTORMATH_H
 
 #include "mlir/IR/Builders.h"
 
@@ -26,4 +26,4 @@ mlir::Value emitErf(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x);
 
 } // namespace heddle
 
-#endif // HEDDLE_CODEGEN_CPU_VECTORMATH_H
+#endif // HEDDLE_CODEGEN_MATH_VECTORMATH_H

@@ -1,0 +1,164 @@
+//===- Scan.cpp - one scan, or its gradients ------------------------------===//
+
+#include "models/GraphBuilder.h"
+#include "models/Models.h"
+
+#include "heddle/Dialect/Heddle/IR/Heddle.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+
+namespace heddle::bench {
+
+namespace {
+
+class ScanGraph {
+public:
+  ScanGraph(GraphBuilder &graph, const ScanConfig &config, Type element)
+      : graph(graph), config(config), element(element) {}
+
+  /// Declares the operands; returns how many there are.
+  unsigned operands();
+  SmallVector<Value> results();
+  /// sum(y g) over the results, with a cotangent "g" (and "g_imag") each.
+  void loss();
+
+  GraphBuilder &graph;
+  const ScanConfig &config;
+  Type element;
+
+private:
+  SmallVector<int64_t> sequence(int64_t channels) const {
+    return {config.batch, config.seq, channels};
+  }
+  Value weightedSum(Value y, Value weights);
+};
+
+unsigned ScanGraph::operands() {
+  unsigned count = 0;
+  auto add = [&](StringRef name, ArrayRef<int64_t> shape, Type type) {
+    graph.argument(name, shape, type);
+    ++count;
+  };
+  SmallVector<int64_t> full = sequence(config.channels),
+                       states = sequence(config.state);
+  switch (config.kind) {
+  case ScanKind::Selective:
+    add("u", full, element);
+    add("delta", full, element);
+    add("a", {config.channels, config.state}, graph.f32());
+    add("b", states, element);
+    add("c", states, element);
+    add("d", {config.channels}, graph.f32());
+    break;
+  case ScanKind::Linear:
+    add("decay", full, element);
+    add("b", full, element);
+    break;
+  case ScanKind::LinearComplex:
+    for (const char *name : {"decay_real", "b", "decay_imag", "b_imag"})
+      add(name, full, element);
+    break;
+  }
+  return count;
+}
+
+SmallVector<Value> ScanGraph::results() {
+  OpBuilder &ops = graph.ops();
+  Value none;
+  if (config.kind == ScanKind::Selective) {
+    Value u = graph.get("u");
+    auto scan = SelectiveScanOp::create(
+        ops, graph.loc(), u.getType(), Type(), u, graph.get("delta"),
+        graph.get("a"), graph.get("b"), graph.get("c"), graph.get("d"), none,
+        none, none, none, /*delta_softplus=*/true, /*reverse=*/false);
+    return {scan.getY()};
+  }
+  bool complex = config.kind == ScanKind::LinearComplex;
+  Value b = graph.get("b");
+  auto scan = LinearScanOp::create(
+      ops, graph.loc(), b.getType(), complex ? b.getType() : Type(), Type(),
+      Type(), graph.get(complex ? "decay_real" : "decay"), b,
+      complex ? graph.get("decay_imag") : none,
+      complex ? graph.get("b_imag") : none, none, none, none,
+      /*reverse=*/false);
+  SmallVector<Value> results = {scan.getH()};
+  if (complex)
+    results.push_back(scan.getHImag());
+  return results;
+}
+
+/// In f32, one axis after the other.
+Value ScanGraph::weightedSum(Value y, Value weights) {
+  Value sum = graph.sum({{y, "btd"}, {weights, "btd"}}, "bd",
+                        [&](OpBuilder &b, Location l, ValueRange v) -> Value {
+                          Value wide =
+                              GraphBuilder::convert(b, l, v[0], graph.f32());
+                          return arith::MulFOp::create(b, l, wide, v[1]);
+                        });
+  return graph.sum({graph.sum({sum, "bd"}, "b"), "b"}, "");
+}
+
+void ScanGraph::loss() {
+  operands();
+  SmallVector<StringRef> cotangents = {"g"};
+  if (config.kind == ScanKind::LinearComplex)
+    cotangents.push_back("g_imag");
+  for (StringRef name : cotangents)
+    graph.argument(name, sequence(config.channels), graph.f32());
+  graph.begin("loss", /*isPublic=*/false);
+  Value total;
+  for (auto [y, name] : llvm::zip(results(), cotangents)) {
+    Value term = weightedSum(y, graph.get(name));
+    total =
+        total
+            ? graph.mapAll({total, term}, graph.f32(),
+                           [](OpBuilder &b, Location l, ValueRange v) -> Value {
+                             return arith::AddFOp::create(b, l, v[0], v[1]);
+                           })
+            : term;
+  }
+  graph.end(total);
+}
+
+} // namespace
+
+Status buildScan(MLIRContext &context, const ScanConfig &config, Model &model) {
+  GraphBuilder graph(context);
+  ScanGraph scan(graph, config, floatType(context, config.dtype));
+  model.function = config.backward ? "scan_grad" : "scan";
+  if (!config.backward) {
+    scan.operands();
+    graph.begin(model.function);
+    graph.end(scan.results());
+  } else {
+    scan.loss();
+    unsigned count = scan.operands();
+    graph.argument("g", {config.batch, config.seq, config.channels},
+                   graph.f32());
+    if (config.kind == ScanKind::LinearComplex)
+      graph.argument("g_imag", {config.batch, config.seq, config.channels},
+                     graph.f32());
+    graph.begin(model.function);
+    SmallVector<Value> arguments(graph.arguments());
+    SmallVector<Type> types = {RankedTensorType::get({}, graph.f32())};
+    SmallVector<int64_t> wrt;
+    for (unsigned i = 0; i < count; ++i) {
+      types.push_back(arguments[i].getType());
+      wrt.push_back(i);
+    }
+    auto gradients = ValueAndGradOp::create(graph.ops(), graph.loc(), types,
+                                            "loss", arguments, wrt);
+    for (unsigned i = 0; i < count; ++i)
+      model.results.push_back("gradient of operand " + std::to_string(i));
+    graph.end(gradients.getGradients());
+  }
+  model.module = graph.finish();
+  if (!model.module)
+    return Status::error("expected a graph that verifies, the verifier refused "
+                         "it; see its diagnostic");
+  return Status();
+}
+
+} // namespace heddle::bench

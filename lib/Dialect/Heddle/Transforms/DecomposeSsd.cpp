@@ -1,0 +1,533 @@
+//===- DecomposeSsd.cpp - ssd as chunked products -------------------------===//
+//
+// The chunked form of state-space duality (Dao and Gu, "Transformers are SSMs",
+// 2024, section 6): within a chunk a masked product of decayed scores, between
+// chunks a first-order recurrence over one state per chunk.
+//
+// Axes are named by letters: b batch, n chunk, g group, r head within its
+// group, t and s and j positions within a chunk, k and d the two axes of a
+// state.
+//
+//===----------------------------------------------------------------------===//
+
+#include "heddle/Dialect/Heddle/Transforms/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace heddle;
+
+namespace heddle {
+#define GEN_PASS_DEF_DECOMPOSESSDPASS
+#include "heddle/Dialect/Heddle/Transforms/Passes.h.inc"
+} // namespace heddle
+
+/// exp of it is 0 in f32 whatever a chunk's other logs add, and sums of it are
+/// finite: -inf times 0 would be NaN.
+static constexpr double kLowestLogDecay = -1e5;
+
+namespace {
+/// An operand and the letters of its axes.
+struct Named {
+  Value value;
+  StringRef axes;
+};
+
+/// Writes one ssd op out.
+class Decomposer {
+public:
+  Decomposer(RewriterBase &b, SsdOp op, int64_t chunk)
+      : b(b), op(op), loc(op.getLoc()), f32(b.getF32Type()), chunk(chunk) {}
+
+  void run();
+
+private:
+  using Body = function_ref<Value(OpBuilder &, ValueRange)>;
+
+  // Building blocks.
+  Value constant(double value, OpBuilder &b) {
+    return arith::ConstantOp::create(b, loc, b.getF32FloatAttr(value));
+  }
+  Value extend(Value v, OpBuilder &b) {
+    return v.getType().isF32() ? v : arith::ExtFOp::create(b, loc, f32, v);
+  }
+  Value truncate(Value v, Type type, OpBuilder &b) {
+    return v.getType() == type ? v : arith::TruncFOp::create(b, loc, type, v);
+  }
+  Value exp(Value v, OpBuilder &b) { return math::ExpOp::create(b, loc, v); }
+  Value multiply(Value x, Value y, OpBuilder &b) {
+    return arith::MulFOp::create(b, loc, x, y);
+  }
+  Value equal(Value x, Value y, OpBuilder &b) {
+    return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, x, y);
+  }
+  Value select(Value condition, Value x, Value y, OpBuilder &b) {
+    return arith::SelectOp::create(b, loc, condition, x, y);
+  }
+  Value zeros(ArrayRef<int64_t> shape, Type type);
+  Value slice(Value v, int64_t offset, int64_t size);
+  Value reshape(Value v, ArrayRef<int64_t> shape);
+  int64_t extent(char axis) const;
+  Value generic(ArrayRef<Named> inputs, Value init, StringRef outAxes,
+                Body body);
+  Value map(ArrayRef<Named> inputs, StringRef outAxes, Type type, Body body);
+  Value sum(Named input, StringRef outAxes);
+  Value product(Named left, Named right, StringRef outAxes);
+
+  // Steps.
+  void measure();
+  Value chunked(Value v, ArrayRef<int64_t> heads);
+  Value positions(function_ref<bool(int64_t, int64_t)> holds);
+  void countResets();
+  Value decayFactor(Value logs, StringRef axes, Value count, StringRef at,
+                    bool untilEnd);
+  Value within(Value query, Value key, Value value);
+  Value scanStates(Value decays, Value states, Value initial, Value &final);
+  void finish(Value out, Value final);
+
+  RewriterBase &b;
+  SsdOp op;
+  Location loc;
+  Type f32, element;
+  int64_t chunk;
+  int64_t batch, length, chunks, groups, repeat, keyDim, valueDim;
+  bool reverse = false;
+  Value logs;        // bnjgr
+  Value upTo, after; // (t, j): j is not after t; j is after t
+  Value resets,
+      resetsTotal; // bnt, bn: resets since the chunk began; none: null
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Building blocks
+//===----------------------------------------------------------------------===//
+
+Value Decomposer::zeros(ArrayRef<int64_t> shape, Type type) {
+  Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
+  Value empty = tensor::EmptyOp::create(b, loc, shape, type);
+  return linalg::FillOp::create(b, loc, zero, empty).getResult(0);
+}
+
+/// `size` positions of axis 1.
+Value Decomposer::slice(Value v, int64_t offset, int64_t size) {
+  ArrayRef<int64_t> shape = cast<RankedTensorType>(v.getType()).getShape();
+  SmallVector<OpFoldResult> offsets(shape.size(), b.getIndexAttr(0)), sizes,
+      strides(shape.size(), b.getIndexAttr(1));
+  for (int64_t d : shape)
+    sizes.push_back(b.getIndexAttr(d));
+  offsets[1] = b.getIndexAttr(offset);
+  sizes[1] = b.getIndexAttr(size);
+  return tensor::ExtractSliceOp::create(b, loc, v, offsets, sizes, strides);
+}
+
+/// Splits or merges neighbouring axes.
+Value Decomposer::reshape(Value v, ArrayRef<int64_t> shape) {
+  auto type = cast<RankedTensorType>(v.getType());
+  auto result = RankedTensorType::get(shape, type.getElementType());
+  if (type == result)
+    return v;
+  bool expands = result.getRank() > type.getRank();
+  auto groups = getReassociationIndicesForReshape(type, result);
+  if (expands)
+    return tensor::ExpandShapeOp::create(b, loc, result, v, *groups);
+  return tensor::CollapseShapeOp::create(b, loc, result, v, *groups);
+}
+
+int64_t Decomposer::extent(char axis) const {
+  switch (axis) {
+  case 'b':
+    return batch;
+  case 'n':
+    return chunks;
+  case 'g':
+    return groups;
+  case 'r':
+    return repeat;
+  case 'k':
+    return keyDim;
+  case 'd':
+    return valueDim;
+  default:
+    return chunk;
+  }
+}
+
+/// A generic over the axes of the result and, as reductions, all others.
+Value Decomposer::generic(ArrayRef<Named> inputs, Value init, StringRef outAxes,
+                          Body body) {
+  std::string loops = outAxes.str();
+  for (const Named &input : inputs)
+    for (char axis : input.axes)
+      if (loops.find(axis) == std::string::npos)
+        loops += axis;
+  auto mapOf = [&](StringRef axes) {
+    SmallVector<AffineExpr> exprs;
+    for (char axis : axes)
+      exprs.push_back(b.getAffineDimExpr(loops.find(axis)));
+    return AffineMap::get(loops.size(), 0, exprs, b.getContext());
+  };
+  SmallVector<Value> values;
+  SmallVector<AffineMap> maps;
+  for (const Named &input : inputs) {
+    values.push_back(input.value);
+    maps.push_back(mapOf(input.axes));
+  }
+  maps.push_back(mapOf(outAxes));
+  SmallVector<utils::IteratorType> iterators(loops.size(),
+                                             utils::IteratorType::reduction);
+  std::fill_n(iterators.begin(), outAxes.size(), utils::IteratorType::parallel);
+  return linalg::GenericOp::create(
+             b, loc, init.getType(), values, init, maps, iterators,
+             [&](OpBuilder &nested, Location, ValueRange args) {
+               linalg::YieldOp::create(nested, loc, body(nested, args));
+             })
+      .getResult(0);
+}
+
+Value Decomposer::map(ArrayRef<Named> inputs, StringRef outAxes, Type type,
+                      Body body) {
+  SmallVector<int64_t> shape;
+  for (char axis : outAxes)
+    shape.push_back(extent(axis));
+  Value init = tensor::EmptyOp::create(b, loc, shape, type);
+  return generic(inputs, init, outAxes, body);
+}
+
+Value Decomposer::sum(Named input, StringRef outAxes) {
+  SmallVector<int64_t> shape;
+  for (char axis : outAxes)
+    shape.push_back(extent(axis));
+  return generic({input}, zeros(shape, f32), outAxes,
+                 [&](OpBuilder &b, ValueRange args) -> Value {
+                   return arith::AddFOp::create(b, loc, args[1], args[0]);
+                 });
+}
+
+/// Accumulated in f32.
+Value Decomposer::product(Named left, Named right, StringRef outAxes) {
+  SmallVector<int64_t> shape;
+  for (char axis : outAxes)
+    shape.push_back(extent(axis));
+  return generic({left, right}, zeros(shape, f32), outAxes,
+                 [&](OpBuilder &b, ValueRange args) -> Value {
+                   Value p =
+                       multiply(extend(args[0], b), extend(args[1], b), b);
+                   return arith::AddFOp::create(b, loc, args[2], p);
+                 });
+}
+
+//===----------------------------------------------------------------------===//
+// Steps
+//===----------------------------------------------------------------------===//
+
+void Decomposer::measure() {
+  auto query = cast<RankedTensorType>(op.getQuery().getType());
+  auto value = cast<RankedTensorType>(op.getValue().getType());
+  element = query.getElementType();
+  batch = query.getDimSize(0);
+  length = query.getDimSize(1);
+  groups = query.getDimSize(2);
+  keyDim = query.getDimSize(3);
+  repeat = value.getDimSize(2) / groups;
+  valueDim = value.getDimSize(3);
+  reverse = op.getReverse();
+  chunk = std::min(chunk, length);
+  chunks = length == 0 ? 0 : llvm::divideCeil(length, chunk);
+}
+
+/// (B, L, ...) -> (B, chunks, chunk, heads...), the tail filled with zeros: a
+/// log decay of zero and a key of zero leave the state as it is.
+Value Decomposer::chunked(Value v, ArrayRef<int64_t> heads) {
+  auto type = cast<RankedTensorType>(v.getType());
+  int64_t tail = chunks * chunk - length;
+  if (tail > 0) {
+    SmallVector<OpFoldResult> low(type.getRank(), b.getIndexAttr(0)),
+        high(type.getRank(), b.getIndexAttr(0));
+    high[1] = b.getIndexAttr(tail);
+    SmallVector<int64_t> shape(type.getShape());
+    shape[1] = chunks * chunk;
+    Value zero =
+        arith::ConstantOp::create(b, loc, b.getZeroAttr(type.getElementType()));
+    v = tensor::PadOp::create(b, loc, type.clone(shape), v, low, high, zero);
+  }
+  SmallVector<int64_t> shape = {batch, chunks, chunk};
+  llvm::append_range(shape, heads);
+  auto result = RankedTensorType::get(shape, type.getElementType());
+  // Axis 1 splits in two; the head axis, where `heads` has one more.
+  SmallVector<ReassociationIndices> split = {{0}, {1, 2}};
+  int64_t next = 3, extra = shape.size() - type.getRank() - 1;
+  for (int64_t d = 2; d < type.getRank(); ++d) {
+    split.push_back({next++});
+    for (; extra > 0; --extra)
+      split.back().push_back(next++);
+  }
+  return tensor::ExpandShapeOp::create(b, loc, result, v, split);
+}
+
+/// A constant (chunk, chunk) matrix of ones where (row, column) holds.
+Value Decomposer::positions(function_ref<bool(int64_t, int64_t)> holds) {
+  SmallVector<float> values;
+  for (int64_t row = 0; row < chunk; ++row)
+    for (int64_t col = 0; col < chunk; ++col)
+      values.push_back(holds(row, col) ? 1.0f : 0.0f);
+  auto type = RankedTensorType::get({chunk, chunk}, f32);
+  return arith::ConstantOp::create(
+      b, loc, DenseElementsAttr::get(type, ArrayRef<float>(values)));
+}
+
+/// The number of resets from the chunk's beginning up to each position: two
+/// positions of a chunk are of one segment where it is the same.
+void Decomposer::countResets() {
+  Value ids = op.getResetIds();
+  if (!ids || length < 2)
+    return; // the first position does not reset
+  Value here = slice(ids, reverse ? 0 : 1, length - 1);
+  Value before = slice(ids, reverse ? 1 : 0, length - 1);
+  AffineMap identity = b.getMultiDimIdentityMap(2);
+  Value changes =
+      linalg::GenericOp::create(
+          b, loc, RankedTensorType::get({batch, length - 1}, f32),
+          ValueRange{here, before},
+          ValueRange{tensor::EmptyOp::create(
+              b, loc, ArrayRef<int64_t>{batch, length - 1}, f32)},
+          ArrayRef<AffineMap>{identity, identity, identity},
+          ArrayRef<utils::IteratorType>{utils::IteratorType::parallel,
+                                        utils::IteratorType::parallel},
+          [&](OpBuilder &nested, Location, ValueRange args) {
+            Value differ = arith::CmpIOp::create(
+                nested, loc, arith::CmpIPredicate::ne, args[0], args[1]);
+            Value one = constant(1.0, nested), zero = constant(0.0, nested);
+            linalg::YieldOp::create(nested, loc,
+                                    select(differ, one, zero, nested));
+          })
+          .getResult(0);
+  int64_t tail = chunks * chunk - length;
+  SmallVector<OpFoldResult> low = {b.getIndexAttr(0),
+                                   b.getIndexAttr(reverse ? 0 : 1)};
+  SmallVector<OpFoldResult> high = {b.getIndexAttr(0),
+                                    b.getIndexAttr(tail + (reverse ? 1 : 0))};
+  auto padded = RankedTensorType::get({batch, chunks * chunk}, f32);
+  Value flags = tensor::PadOp::create(b, loc, padded, changes, low, high,
+                                      constant(0.0, b));
+  flags = reshape(flags, {batch, chunks, chunk});
+  Value spread = map({{flags, "bnj"}, {upTo, "tj"}}, "bntj", f32,
+                     [&](OpBuilder &b, ValueRange args) -> Value {
+                       return multiply(args[0], args[1], b);
+                     });
+  resets = sum({spread, "bntj"}, "bnt");
+  resetsTotal = sum({flags, "bnj"}, "bn");
+}
+
+/// exp(logs), 0 where a reset lies between the position and the chunk's
+/// beginning (or its end, with `untilEnd`).
+Value Decomposer::decayFactor(Value logs, StringRef axes, Value count,
+                              StringRef at, bool untilEnd) {
+  SmallVector<Named> inputs = {{logs, axes}};
+  if (count)
+    inputs.push_back({count, at});
+  if (count && untilEnd)
+    inputs.push_back({resetsTotal, "bn"});
+  return map(inputs, axes, f32, [&](OpBuilder &b, ValueRange args) -> Value {
+    if (!count)
+      return exp(args[0], b);
+    Value zero = constant(0.0, b);
+    Value reaches = equal(args[1], untilEnd ? Value(args[2]) : zero, b);
+    // Selected on both sides of exp, so that a log that does not count can
+    // neither overflow nor make a gradient of NaN.
+    Value finite = select(reaches, args[0], zero, b);
+    return select(reaches, exp(finite, b), zero, b);
+  });
+}
+
+/// What a chunk's own positions give: (bntgrd).
+Value Decomposer::within(Value query, Value key, Value value) {
+  Value scores = product({query, "bntgk"}, {key, "bnsgk"}, "bngts");
+  // The sum of the logs after s up to t, term by term: a difference of two
+  // running sums would lose what a large one cannot hold.
+  Value reached = map({{logs, "bnjgr"}, {upTo, "tj"}}, "bngrtj", f32,
+                      [&](OpBuilder &b, ValueRange args) -> Value {
+                        return multiply(args[0], args[1], b);
+                      });
+  Value between = product({reached, "bngrtj"}, {after, "sj"}, "bngrts");
+  SmallVector<Named> inputs = {
+      {between, "bngrts"}, {scores, "bngts"}, {upTo, "ts"}};
+  if (resets) {
+    inputs.push_back({resets, "bnt"});
+    inputs.push_back({resets, "bns"});
+  }
+  Value weights = map(
+      inputs, "bngrts", element, [&](OpBuilder &b, ValueRange args) -> Value {
+        Value zero = constant(0.0, b);
+        Value visible = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT,
+                                              args[2], zero);
+        if (resets)
+          visible = arith::AndIOp::create(b, loc, visible,
+                                          equal(args[3], args[4], b));
+        Value log = select(visible, args[0], zero, b);
+        Value weight = multiply(exp(log, b), args[1], b);
+        return truncate(select(visible, weight, zero, b), element, b);
+      });
+  return product({weights, "bngrts"}, {value, "bnsgrd"}, "bntgrd");
+}
+
+/// The state that enters each chunk, of decays (bngr) and the states that the
+/// chunks add (bngrkd); null where no chunk is entered with one.
+Value Decomposer::scanStates(Value decays, Value states, Value initial,
+                             Value &final) {
+  int64_t flat = groups * repeat * keyDim * valueDim;
+  SmallVector<int64_t> split = {batch, groups, repeat, keyDim, valueDim};
+  if (chunks == 1) {
+    Value own = reshape(states, split);
+    final = own;
+    if (initial)
+      final = map({{initial, "bgrkd"},
+                   {reshape(decays, {batch, groups, repeat}), "bgr"},
+                   {own, "bgrkd"}},
+                  "bgrkd", f32, [&](OpBuilder &b, ValueRange args) -> Value {
+                    return arith::AddFOp::create(
+                        b, loc, multiply(args[0], args[1], b), args[2]);
+                  });
+    if (!initial)
+      return {};
+    return reshape(initial, {batch, 1, groups, repeat, keyDim, valueDim});
+  }
+  Value spread = map({{decays, "bngr"}}, "bngrkd", f32,
+                     [](OpBuilder &, ValueRange args) { return args[0]; });
+  Value a = reshape(spread, {batch, chunks, flat});
+  Value added = reshape(states, {batch, chunks, flat});
+  Value first = initial ? reshape(initial, {batch, flat}) : Value();
+  auto stateType = RankedTensorType::get({batch, flat}, f32);
+  auto scan = LinearScanOp::create(b, loc, added.getType(), Type(), stateType,
+                                   Type(), a, added, Value(), Value(), first,
+                                   Value(), Value(), reverse);
+  final = reshape(scan.getFinalState(), split);
+  // The state that leaves a chunk enters the next one.
+  Value leaving = slice(scan.getH(), reverse ? 1 : 0, chunks - 1);
+  Value start =
+      first ? reshape(first, {batch, 1, flat}) : zeros({batch, 1, flat}, f32);
+  SmallVector<Value> parts = {start, leaving};
+  if (reverse)
+    std::swap(parts[0], parts[1]);
+  Value entering = tensor::ConcatOp::create(b, loc, /*dim=*/1, parts);
+  return reshape(entering, {batch, chunks, groups, repeat, keyDim, valueDim});
+}
+
+/// Replaces the op by (bntgrd) and (bgrkd).
+void Decomposer::finish(Value out, Value final) {
+  SmallVector<ReassociationIndices> merge = {{0}, {1, 2}, {3, 4}, {5}};
+  out = tensor::CollapseShapeOp::create(b, loc, out, merge);
+  if (chunks * chunk != length)
+    out = slice(out, 0, length);
+  SmallVector<Value> results = {out};
+  if (op.getFinalState()) {
+    SmallVector<ReassociationIndices> mergeHeads = {{0}, {1, 2}, {3}, {4}};
+    results.push_back(
+        tensor::CollapseShapeOp::create(b, loc, final, mergeHeads));
+  }
+  b.replaceOp(op, results);
+}
+
+void Decomposer::run() {
+  b.setInsertionPoint(op);
+  measure();
+  Value initial = op.getInitialState();
+  if (length == 0) {
+    SmallVector<Value> results = {zeros(
+        cast<RankedTensorType>(op.getOut().getType()).getShape(), element)};
+    if (op.getFinalState())
+      results.push_back(
+          initial ? initial
+                  : zeros({batch, groups * repeat, keyDim, valueDim}, f32));
+    return b.replaceOp(op, results);
+  }
+  if (initial)
+    initial = tensor::ExpandShapeOp::create(
+        b, loc,
+        RankedTensorType::get({batch, groups, repeat, keyDim, valueDim}, f32),
+        initial, SmallVector<ReassociationIndices>{{0}, {1, 2}, {3}, {4}});
+  Value query = chunked(op.getQuery(), {groups, keyDim});
+  Value key = chunked(op.getKey(), {groups, keyDim});
+  Value value = chunked(op.getValue(), {groups, repeat, valueDim});
+  Value decay = chunked(op.getLogDecay(), {groups, repeat});
+  logs = map({{decay, "bnjgr"}}, "bnjgr", f32,
+             [&](OpBuilder &b, ValueRange args) -> Value {
+               return arith::MaximumFOp::create(b, loc, extend(args[0], b),
+                                                constant(kLowestLogDecay, b));
+             });
+  upTo = positions(
+      [&](int64_t t, int64_t j) { return reverse ? j >= t : j <= t; });
+  after =
+      positions([&](int64_t t, int64_t j) { return reverse ? j < t : j > t; });
+  countResets();
+
+  auto masked = [&](Value mask, StringRef axes) {
+    return map({{logs, "bnjgr"}, {mask, axes}}, "bngrtj", f32,
+               [&](OpBuilder &b, ValueRange args) -> Value {
+                 return multiply(args[0], args[1], b);
+               });
+  };
+  Value fromStart = sum({masked(upTo, "tj"), "bngrtj"}, "bngrt");
+  Value toEnd = sum({masked(after, "tj"), "bngrtj"}, "bngrt");
+  Value total = sum({logs, "bnjgr"}, "bngr");
+  Value startFactor = decayFactor(fromStart, "bngrt", resets, "bnt", false);
+  Value endFactor = decayFactor(toEnd, "bngrt", resets, "bnt", true);
+  Value chunkFactor = decayFactor(total, "bngr", resetsTotal, "bn", false);
+
+  auto decayed = [&](Value factor, Value v) {
+    return map({{factor, "bngrt"}, {v, "bntgk"}}, "bngrtk", element,
+               [&](OpBuilder &b, ValueRange args) -> Value {
+                 return truncate(multiply(args[0], extend(args[1], b), b),
+                                 element, b);
+               });
+  };
+  Value states =
+      product({decayed(endFactor, key), "bngrtk"}, {value, "bntgrd"}, "bngrkd");
+  Value final;
+  Value entering = scanStates(chunkFactor, states, initial, final);
+  SmallVector<Named> parts = {{within(query, key, value), "bntgrd"}};
+  if (entering)
+    parts.push_back({product({decayed(startFactor, query), "bngrtk"},
+                             {entering, "bngrkd"}, "bntgrd"),
+                     "bntgrd"});
+  Value out = map(parts, "bntgrd", element,
+                  [&](OpBuilder &b, ValueRange args) -> Value {
+                    Value all = args[0];
+                    if (entering)
+                      all = arith::AddFOp::create(b, loc, all, args[1]);
+                    return truncate(all, element, b);
+                  });
+  finish(out, final);
+}
+
+LogicalResult heddle::decomposeSsd(RewriterBase &rewriter, SsdOp op,
+                                   int64_t chunk) {
+  if (chunk < 1)
+    return op.emitOpError() << "expected a chunk of at least 1, got " << chunk;
+  for (Value v : op->getOperands())
+    if (auto type = dyn_cast<RankedTensorType>(v.getType());
+        type && !type.hasStaticShape())
+      return op.emitOpError() << "expected static shapes to decompose, got "
+                              << type << "; specialise the function first";
+  Decomposer(rewriter, op, chunk).run();
+  return success();
+}
+
+namespace {
+struct DecomposeSsdPass : heddle::impl::DecomposeSsdPassBase<DecomposeSsdPass> {
+  using DecomposeSsdPassBase::DecomposeSsdPassBase;
+
+  void runOnOperation() override {
+    SmallVector<SsdOp> ops;
+    getOperation()->walk([&](SsdOp op) { ops.push_back(op); });
+    IRRewriter rewriter(&getContext());
+    for (SsdOp op : ops)
+      if (failed(decomposeSsd(rewriter, op, chunk)))
+        return signalPassFailure();
+  }
+};
+} // namespace
