@@ -108,6 +108,8 @@ TEST_F(CheckTest, gradients_pass_whole_and_sampled) {
     prepareAttention(dtype, /*backward=*/true);
     ASSERT_EQ(outputs.size(), 3u);
     Checker whole(session, dtype), sampled(session, dtype);
+    whole.judgeAsGradients();
+    sampled.judgeAsGradients();
     ASSERT_TRUE(whole.whole({model, inputs, outputs}).ok());
     ASSERT_TRUE(
         sampled.attentionRows({model, inputs, outputs}, {0, 31, 99}).ok());

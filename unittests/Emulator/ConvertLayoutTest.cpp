@@ -17,6 +17,7 @@
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Pass/PassManager.h"
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 
@@ -110,6 +111,12 @@ protected:
     if (element.name[0] == 'f' || element.name[0] == 'b')
       for (int64_t i = 0; i < count; ++i)
         x[i * element.bytes + element.bytes - 1] &= 0x3f;
+    // Positions of tiles have 31 bits; tensors of wider ones are plain loops.
+    if (element.name == std::string("index"))
+      for (int64_t i = 0; i < count; ++i) {
+        x[8 * i + 3] &= 0x7f;
+        std::fill_n(&x[8 * i + 4], 4, uint8_t(0));
+      }
     std::unique_ptr<EmulatorModule> module = compile(from, to, element);
     if (!module)
       return plan.kind;

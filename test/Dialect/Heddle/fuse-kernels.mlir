@@ -115,7 +115,7 @@ func.func @pad_runs_as_loops(%x: tensor<4xf32>) -> tensor<6xf32> {
 // over its old value.
 
 // CHECK-LABEL: func.func @parameter_and_moment_in_one_kernel
-// CHECK: %[[R:.*]]:2 = heddle.launch @[[UPDATE:.*]](
+// CHECK: %[[R:.*]]:2 = heddle.launch @[[UPDATE:[a-z0-9_]+]](
 // CHECK-NOT: heddle.launch
 // CHECK: return %[[R]]#0, %[[R]]#1
 // CHECK: func.func private @[[UPDATE]]

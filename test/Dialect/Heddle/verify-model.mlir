@@ -36,8 +36,7 @@ func.func @gather_and_random_bits_have_kernels(%t: tensor<5x2xi32>, %s: tensor<i
 
 // -----
 
-func.func @ssd_has_no_cpu_kernel_yet(%q: tensor<2x5x2x3xf32>, %v: tensor<2x5x4x6xf32>, %a: tensor<2x5x4xf32>, %h: tensor<2x4x3x6xf32>) -> tensor<2x5x4x6xf32> {
-  // expected-error@+1 {{unsupported: 'heddle.ssd' has no cpu kernel yet; run it with --device=reference}}
+func.func @ssd_has_a_cpu_kernel(%q: tensor<2x5x2x3xf32>, %v: tensor<2x5x4x6xf32>, %a: tensor<2x5x4xf32>, %h: tensor<2x4x3x6xf32>) -> tensor<2x5x4x6xf32> {
   %0:2 = heddle.ssd %q, %q, %v, %a initial_state(%h : tensor<2x4x3x6xf32>)
     : tensor<2x5x2x3xf32>, tensor<2x5x2x3xf32>, tensor<2x5x4x6xf32>, tensor<2x5x4xf32>
     -> tensor<2x5x4x6xf32>, tensor<2x4x3x6xf32>

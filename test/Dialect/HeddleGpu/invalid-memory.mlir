@@ -186,7 +186,7 @@ func.func @smem_load_shifts_by_powers_of_two(%s: !smem, %i: index) {
 
 // -----
 
-#line = #heddle_gpu.layout<lane = [[1], [2], [4], [8], [16]]>
+#line = #heddle_gpu.layout<lane = [[1], [2], [4], [8], [16]], repeat = [1]>
 !smem = !heddle_gpu.smem<192xf32, #heddle_gpu.shared<row_major>>
 // /*gpu_smem_load_c6*/
 func.func @smem_load_shifts_along_its_axes(%s: !smem, %i: index) {

@@ -13,7 +13,7 @@ with open(sys.argv[1]) as file:
 assert document["config"]["runs"], "no run is described"
 assert document["device"]["threads"] == 2, document["device"]
 rows = document["results"]
-assert len(rows) == 8, len(rows)
+assert len(rows) == 12, len(rows)
 for row in rows:
     missing = [key for key in KEYS if key not in row]
     assert not missing, (missing, row)
