@@ -313,8 +313,10 @@ TEST(AttentionGrad, nothing_behind_a_mask_reaches_a_gradient) {
   for (int64_t e = 0; e < c.dv; ++e)
     inputs[2].as<float>()[4 * c.dv + e] = std::numeric_limits<float>::infinity();
   std::vector<ReferenceTensor> spoiled = evaluateText(c.backward(), inputs);
-  for (int result = 0; result < 3; ++result)
-    expectNear(spoiled[result], clean[result].real, 0.0);
+  for (int result = 0; result < 3; ++result) {
+    // Sums skip the hidden pairs, in another order of additions.
+    expectNear(spoiled[result], clean[result].real, 1e-14);
+  }
   for (int64_t e = 0; e < c.dqk; ++e)
     EXPECT_EQ(spoiled[1].real[4 * c.dqk + e], 0.0);
 }

@@ -9,6 +9,6 @@ void heddle::registerDifferentiation(mlir::DialectRegistry &registry) {
   registerLayerScanRule(registry);
   registerLinalgRules(registry);
   registerLinearScanRule(registry);
-  registerSelectiveScanRule(registry);
   registerTensorRules(registry);
+  registerSelectiveScanRule(registry);
 }

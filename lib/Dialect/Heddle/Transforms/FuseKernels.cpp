@@ -682,8 +682,7 @@ static void removeEmptyLoops(func::FuncOp f) {
 static void materializeSplats(func::FuncOp f) {
   SmallVector<OpOperand *> operands;
   f.walk([&](Operation *op) {
-    if (isa<AttentionOp, LinearScanOp, LinearScanGradOp, SelectiveScanOp,
-            SelectiveScanGradOp>(op))
+    if (isa<AttentionOp, AttentionGradOp, LinearScanOp, SelectiveScanOp>(op))
       for (OpOperand &operand : op->getOpOperands())
         operands.push_back(&operand);
   });
