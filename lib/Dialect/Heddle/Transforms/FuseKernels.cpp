@@ -682,7 +682,8 @@ static void removeEmptyLoops(func::FuncOp f) {
 static void materializeSplats(func::FuncOp f) {
   SmallVector<OpOperand *> operands;
   f.walk([&](Operation *op) {
-    if (isa<AttentionOp, AttentionGradOp, LinearScanOp, SelectiveScanOp>(op))
+    if (isa<AttentionOp, AttentionGradOp, LinearScanOp, LinearScanGradOp,
+            SelectiveScanOp, SelectiveScanGradOp>(op))
       for (OpOperand &operand : op->getOpOperands())
         operands.push_back(&operand);
   });
