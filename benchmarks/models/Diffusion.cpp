@@ -20,7 +20,7 @@ constexpr double kTwoPi = 6.283185307179586;
 
 class Diffusion final : public Network {
 public:
-  explicit Diffusion(const DiffusionConfig &config) : config(config) {}
+  explicit Diffusion(const TransformerConfig &config) : config(config) {}
 
   void parameters(Layers &layers) const override;
   void inputs(Layers &layers) const override {
@@ -35,7 +35,7 @@ private:
   Value addPositions(Layers &layers, Value h) const;
   Value affine(Layers &layers, StringRef name, Value x, Value c) const;
 
-  const DiffusionConfig &config;
+  const TransformerConfig &config;
 };
 
 void Diffusion::parameters(Layers &layers) const {
@@ -154,7 +154,7 @@ Value Diffusion::forward(Layers &layers) const {
 
 } // namespace
 
-Status buildDiffusion(MLIRContext &context, const DiffusionConfig &config,
+Status buildDiffusion(MLIRContext &context, const TransformerConfig &config,
                       Model &model) {
   if (Status s = headsDivide(config.modelDim, config.heads); !s)
     return s;

@@ -59,16 +59,10 @@ struct AttentionConfig {
 ///   ln1.scale, ln1.bias, attn.{query,key,value,out}.{kernel,bias},
 ///   ln2.scale, ln2.bias, mlp.{up,down}.{kernel,bias}
 /// each under the prefix "layers.<n>.".
+/// The diffusion model has the same settings: x (batch, tokens, 8), t (batch) ->
+/// (batch, tokens, 8) through blocks whose norms are followed by x (1 + s) + b
+/// with s and b from the time t.
 struct TransformerConfig {
-  int64_t batch = 8, tokens = 1024, modelDim = 256, layers = 4, heads = 8;
-  bool attention = true; // false: attention returns v
-  DType dtype = DType::F32;
-  ModelOp op;
-};
-
-/// x (batch, tokens, 8), t (batch) -> (batch, tokens, 8): transformer blocks
-/// whose norms are followed by x (1 + s) + b with s and b from the time t.
-struct DiffusionConfig {
   int64_t batch = 8, tokens = 1024, modelDim = 256, layers = 4, heads = 8;
   bool attention = true; // false: attention returns v
   DType dtype = DType::F32;
@@ -119,7 +113,7 @@ Status buildAttention(mlir::MLIRContext &context, const AttentionConfig &config,
                       Model &model);
 Status buildTransformer(mlir::MLIRContext &context,
                         const TransformerConfig &config, Model &model);
-Status buildDiffusion(mlir::MLIRContext &context, const DiffusionConfig &config,
+Status buildDiffusion(mlir::MLIRContext &context, const TransformerConfig &config,
                       Model &model);
 Status buildStateSpace(mlir::MLIRContext &context,
                        const StateSpaceConfig &config, Model &model);

@@ -56,7 +56,7 @@ bool buildRow(mlir::MLIRContext &context, const Row &row, Model &model) {
     return row["attention"] != "no_attention" || function.train;
   }
   if (suite == "diffusion") {
-    DiffusionConfig config;
+    TransformerConfig config;
     config.tokens = row["tokens"];
     config.dtype = dtype;
     config.op = function;
@@ -146,7 +146,7 @@ TEST(Networks, a_step_returns_the_new_state_in_the_order_of_its_arguments) {
 
 TEST(Networks, odd_sizes_build) {
   mlir::MLIRContext context;
-  DiffusionConfig diffusion;
+  TransformerConfig diffusion;
   diffusion.batch = 1;
   diffusion.tokens = 3;
   diffusion.modelDim = 6;

@@ -18,12 +18,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "heddle/Analysis/MaskTiling.h"
+#include "TileRuns.h"
 #include "heddle/Codegen/Tile/KernelBody.h"
-#include "heddle/Codegen/Tile/TileBuilder.h"
 
-#include "mlir/Dialect/Affine/IR/AffineOps.h"
-#include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -67,12 +64,10 @@ private:
   SmallVector<AxisRange> ranges(Value batch, Value h, int64_t heads,
                                 AxisRange seq, AxisRange dim);
   Carried keyLoop(TileKind kind, Carried state);
-  std::array<Value, 4> closedForm(const AffineTileBounds &bounds);
   Carried keyTile(Value keyTile, bool mixed, Carried state);
   IRMapping emitUniformScoreOps();
   Value scores(Value keyOffset, Value keys, bool mixed);
   Value visible(OpBuilder &nb, Location l, Value i, Value j);
-  Value maskTerm(OpBuilder &nb, Location l, MaskAttr mask, Value i, Value j);
   void finish(Carried state);
 
   AttentionOp op;
@@ -271,193 +266,18 @@ LogicalResult AttentionBuilder::build() {
   return success();
 }
 
-/// Loop bounds of this query tile: visible begin and end, full begin and end.
-std::array<Value, 4>
-AttentionBuilder::closedForm(const AffineTileBounds &bounds) {
-  auto clamp = [&](Value v, Value low, Value high) -> Value {
-    v = arith::MaxSIOp::create(b, loc, v, low);
-    return arith::MinSIOp::create(b, loc, v, high);
-  };
-  auto line = [&](const AffineTileBound &bound) -> Value {
-    AffineExpr t0 = b.getAffineDimExpr(0);
-    AffineMap map = AffineMap::get(
-        1, 0, (t0 * bound.coefficient + bound.offset).floorDiv(bound.divisor));
-    Value v = affine::AffineApplyOp::create(b, loc, map, queryTileIndex);
-    return clamp(v, t.index(bound.lower), t.index(bound.upper));
-  };
-  Value begin = line(bounds.begin);
-  Value end = arith::MaxSIOp::create(b, loc, line(bounds.end), begin);
-  Value fullBegin = clamp(line(bounds.fullBegin), begin, end);
-  Value fullEnd = clamp(line(bounds.fullEnd), fullBegin, end);
-  // Without a full tile everything visible counts as after the full run.
-  Value none = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sle, fullEnd,
-                                     fullBegin);
-  fullBegin = arith::SelectOp::create(b, loc, none, begin, fullBegin);
-  fullEnd = arith::SelectOp::create(b, loc, none, begin, fullEnd);
-  return {begin, end, fullBegin, fullEnd};
-}
-
-/// Loops over the key tiles of one kind: over plain bounds where those are the
-/// same for all query tiles, in closed form where they are clamped lines, else
-/// from a table of intervals per query tile.
+/// Loops over the key tiles of one kind that this query tile visits.
 Carried AttentionBuilder::keyLoop(TileKind kind, Carried state) {
-  int64_t numKeyTiles = llvm::divideCeil(op.getKeyLength(), keyTileSize);
-  bool ragged = op.getKeyLength() % keyTileSize != 0;
-  // Intervals of this kind; a ragged last tile is mixed, because its absent
-  // keys need the mask, and so is every tile under a mask of operands.
-  SmallVector<SmallVector<std::pair<int64_t, int64_t>>> perTile;
-  size_t most = 0;
-  for (const TileIntervals &intervals : tiling.perQueryTile) {
-    auto &mine = perTile.emplace_back();
-    auto append = [&](int64_t begin, int64_t end) {
-      if (begin >= end)
-        return;
-      if (!mine.empty() && mine.back().second == begin)
-        mine.back().second = end;
-      else
-        mine.push_back({begin, end});
-    };
-    for (const TileInterval &i : intervals) {
-      bool full = i.kind == TileKind::Full && !dynamicMask;
-      int64_t split = full && ragged ? std::min(i.end, numKeyTiles - 1) : i.end;
-      if (full == (kind == TileKind::Full))
-        append(i.begin, split);
-      if (kind == TileKind::Partial && full)
-        append(std::max(split, i.begin), i.end);
-    }
-    most = std::max(most, mine.size());
-  }
-  if (most == 0)
-    return state;
-
-  auto overTiles = [&](Value begin, Value end, Carried from) {
-    auto loop = scf::ForOp::create(b, loc, begin, end, t.index(1), from.all());
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToEnd(loop.getBody());
-    Carried inner{loop.getRegionIterArg(0), loop.getRegionIterArg(1),
-                  loop.getRegionIterArg(2)};
-    inner = keyTile(loop.getInductionVar(), kind == TileKind::Partial, inner);
-    scf::YieldOp::create(b, loc, inner.all());
-    return Carried{loop.getResult(0), loop.getResult(1), loop.getResult(2)};
-  };
-
-  bool uniform = llvm::all_equal(perTile);
-  if (uniform) {
-    for (auto [begin, end] : perTile.front())
-      state = overTiles(t.index(begin), t.index(end), state);
-    return state;
-  }
-  if (!ragged && !dynamicMask)
-    if (std::optional<AffineTileBounds> bounds = findAffineBounds(
-            tiling.perQueryTile, queryTile, keyTileSize)) {
-      auto [begin, end, fullBegin, fullEnd] = closedForm(*bounds);
-      if (kind == TileKind::Full)
-        return overTiles(fullBegin, fullEnd, state);
-      if (bounds->hasLeadingPartial(numQueryTiles))
-        state = overTiles(begin, fullBegin, state);
-      if (bounds->hasTrailingPartial(numQueryTiles))
-        state = overTiles(fullEnd, end, state);
-      return state;
-    }
-  SmallVector<int64_t> table;
-  for (auto &mine : perTile)
-    for (size_t i = 0; i < most; ++i) {
-      table.push_back(i < mine.size() ? mine[i].first : 0);
-      table.push_back(i < mine.size() ? mine[i].second : 0);
-    }
-  auto tableType =
-      RankedTensorType::get({static_cast<int64_t>(table.size())}, b.getI64Type());
-  Value bounds = arith::ConstantOp::create(
-      b, loc, DenseElementsAttr::get(tableType, ArrayRef<int64_t>(table)));
-  auto entry = [&](Value interval, int64_t which) -> Value {
-    Value at = t.mulAdd(queryTileIndex, most * 2);
-    at = arith::AddIOp::create(b, loc, at, t.mulAdd(interval, 2, which));
-    Value v = tensor::ExtractOp::create(b, loc, bounds, at);
-    return arith::IndexCastOp::create(b, loc, b.getIndexType(), v);
-  };
-  if (most == 1) {
-    Value zero = t.index(0);
-    return overTiles(entry(zero, 0), entry(zero, 1), state);
-  }
-  auto loop = scf::ForOp::create(b, loc, t.index(0), t.index(most), t.index(1),
-                                 state.all());
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToEnd(loop.getBody());
-  Carried inner{loop.getRegionIterArg(0), loop.getRegionIterArg(1),
-                loop.getRegionIterArg(2)};
-  inner = overTiles(entry(loop.getInductionVar(), 0),
-                    entry(loop.getInductionVar(), 1), inner);
-  scf::YieldOp::create(b, loc, inner.all());
-  return {loop.getResult(0), loop.getResult(1), loop.getResult(2)};
-}
-
-static bool hasAffineSet(MaskAttr mask) {
-  return mask.getKind() == MaskKind::AffineSet ||
-         llvm::any_of(mask.getTerms(), hasAffineSet);
-}
-
-/// Whether the pair (i, j) is in the set, as i1. Positions are i32, which
-/// vector units compare twice as fast as index, or index where a set needs it.
-Value AttentionBuilder::maskTerm(OpBuilder &nb, Location l, MaskAttr mask,
-                                 Value i, Value j) {
-  auto constant = [&](int64_t v) -> Value {
-    return arith::ConstantOp::create(nb, l, nb.getIntegerAttr(i.getType(), v));
-  };
-  auto compare = [&](arith::CmpIPredicate p, Value x, Value y) -> Value {
-    return arith::CmpIOp::create(nb, l, p, x, y);
-  };
-  auto plus = [&](Value x, int64_t y) -> Value {
-    return arith::AddIOp::create(nb, l, x, constant(y));
-  };
-  ArrayRef<int64_t> v = mask.getValues();
-  switch (mask.getKind()) {
-  case MaskKind::Causal:
-  case MaskKind::CausalUpperLeft:
-    return compare(arith::CmpIPredicate::sge, i, j);
-  case MaskKind::CausalLowerRight:
-    return compare(arith::CmpIPredicate::sge,
-                   plus(i, op.getKeyLength() - op.getQueryLength()), j);
-  case MaskKind::Window: {
-    Value low = compare(arith::CmpIPredicate::sge, j, plus(i, -v[0]));
-    Value high = compare(arith::CmpIPredicate::sle, j, plus(i, v[1]));
-    return arith::AndIOp::create(nb, l, low, high);
-  }
-  case MaskKind::Prefix:
-    return compare(arith::CmpIPredicate::slt, j, constant(v[0]));
-  case MaskKind::BlockDiagonal:
-    // Positions are never negative.
-    return compare(arith::CmpIPredicate::eq,
-                   arith::DivUIOp::create(nb, l, i, constant(v[0])),
-                   arith::DivUIOp::create(nb, l, j, constant(v[0])));
-  case MaskKind::Union:
-  case MaskKind::Intersection: {
-    Value all;
-    for (MaskAttr term : mask.getTerms()) {
-      Value one = maskTerm(nb, l, term, i, j);
-      if (!all)
-        all = one;
-      else if (mask.getKind() == MaskKind::Union)
-        all = arith::OrIOp::create(nb, l, all, one);
-      else
-        all = arith::AndIOp::create(nb, l, all, one);
-    }
-    return all;
-  }
-  case MaskKind::AffineSet:
-    break;
-  }
-  Value all;
-  IntegerSet set = mask.getSet();
-  for (unsigned c = 0; c < set.getNumConstraints(); ++c) {
-    Value e = affine::expandAffineExpr(nb, l, set.getConstraint(c), {i, j}, {});
-    Value holds = compare(set.isEq(c) ? arith::CmpIPredicate::eq
-                                      : arith::CmpIPredicate::sge,
-                          e, constant(0));
-    all = all ? arith::AndIOp::create(nb, l, all, holds).getResult() : holds;
-  }
-  if (!all)
-    all = arith::ConstantOp::create(nb, l, nb.getBoolAttr(true));
-  return all;
+  TileRuns runs{tiling.perQueryTile, queryTile, keyTileSize, op.getKeyLength(),
+                /*allMixed=*/dynamicMask};
+  SmallVector<Value> done = forTiles(
+      t, runs, queryTileIndex, kind, state.all(),
+      [&](Value tile, ArrayRef<Value> from) {
+        return keyTile(tile, kind == TileKind::Partial,
+                       {from[0], from[1], from[2]})
+            .all();
+      });
+  return {done[0], done[1], done[2]};
 }
 
 /// Emits the ops of the score region that depend on batch and head only, such
@@ -551,7 +371,7 @@ Value AttentionBuilder::scores(Value keyOffset, Value keys, bool mixed) {
       [&](OpBuilder &nb, ValueRange args) -> Value {
         Value x = args[0];
         Type positionType = nb.getI32Type();
-        if (op.getMaskAttr() && hasAffineSet(op.getMaskAttr()))
+        if (needsIndex(op.getMaskAttr()))
           positionType = nb.getIndexType();
         auto as = [&](Value v, Type type) -> Value {
           return v.getType() == type
@@ -612,7 +432,8 @@ Value AttentionBuilder::scores(Value keyOffset, Value keys, bool mixed) {
                                      args[bias], lowest));
         }
         if (op.getMaskAttr())
-          also(maskTerm(nb, loc, op.getMaskAttr(), i, j));
+          also(emitMaskTerm(nb, loc, op.getMaskAttr(), i, j,
+                            op.getQueryLength(), op.getKeyLength()));
         if (keyLimit)
           also(arith::CmpIOp::create(nb, loc, arith::CmpIPredicate::slt, j,
                                      as(keyLimit, positionType)));

@@ -22,24 +22,6 @@
 using namespace mlir;
 using namespace heddle;
 
-/// What `value` was widened from without loss, or itself. A product then reads
-/// 16-bit operands as they are in memory.
-static Value beforeWidening(Value value) {
-  if (auto cast = value.getDefiningOp<arith::ExtFOp>())
-    return cast.getIn();
-  auto generic = value.getDefiningOp<linalg::GenericOp>();
-  if (!generic || generic.getNumDpsInputs() != 1 ||
-      generic->getNumResults() != 1 || generic.getNumReductionLoops() != 0 ||
-      !llvm::all_of(generic.getIndexingMapsArray(),
-                    [](AffineMap map) { return map.isIdentity(); }))
-    return value;
-  auto yield = cast<linalg::YieldOp>(generic.getBody()->getTerminator());
-  auto cast = yield.getOperand(0).getDefiningOp<arith::ExtFOp>();
-  if (!cast || cast.getIn() != generic.getBody()->getArgument(0))
-    return value;
-  return generic.getDpsInputs()[0];
-}
-
 namespace {
 /// The gradient of one operand of one generic op.
 class Adjoint {
@@ -85,7 +67,10 @@ Value Adjoint::addElement(Value value, AffineMap map) {
     return arith::ConstantOp::create(
         inner, loc, cast<TypedAttr>(dense.getSplatValue<Attribute>()));
   }
-  Value narrow = beforeWidening(value);
+  // A product then reads 16-bit operands as they are in memory.
+  Value narrow = sourceOfCast<arith::ExtFOp>(value);
+  if (!narrow)
+    narrow = value;
   nest.inputs.push_back({narrow, map});
   Value element = nest.body->addArgument(getElementTypeOrSelf(narrow.getType()),
                                          value.getLoc());

@@ -1,5 +1,6 @@
 //===- RuleSupport.cpp - what gradient rules are written with -------------===//
 
+#include "Adjoint.h"
 #include "heddle/Dialect/Heddle/Differentiation/Differentiation.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -52,26 +53,9 @@ Value heddle::castElements(OpBuilder &b, Location loc, Value value,
   return arith::TruncFOp::create(b, loc, type, value);
 }
 
-/// What `value` was rounded from, or null.
-static Value beforeRounding(Value value) {
-  if (auto cast = value.getDefiningOp<arith::TruncFOp>())
-    return cast.getIn();
-  auto generic = value.getDefiningOp<linalg::GenericOp>();
-  if (!generic || generic.getNumDpsInputs() != 1 ||
-      generic->getNumResults() != 1 || generic.getNumReductionLoops() != 0 ||
-      !llvm::all_of(generic.getIndexingMapsArray(),
-                    [](AffineMap map) { return map.isIdentity(); }))
-    return {};
-  auto yield = cast<linalg::YieldOp>(generic.getBody()->getTerminator());
-  auto cast = yield.getOperand(0).getDefiningOp<arith::TruncFOp>();
-  if (!cast || cast.getIn() != generic.getBody()->getArgument(0))
-    return {};
-  return generic.getDpsInputs()[0];
-}
-
 Value heddle::castCotangent(OpBuilder &b, Location loc, Value cotangent,
                             Type element) {
-  Value wide = beforeRounding(cotangent);
+  Value wide = sourceOfCast<arith::TruncFOp>(cotangent);
   unsigned wanted = element.getIntOrFloatBitWidth();
   auto width = [](Value v) {
     return getElementTypeOrSelf(v.getType()).getIntOrFloatBitWidth();

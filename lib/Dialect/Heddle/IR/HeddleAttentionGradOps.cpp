@@ -1,5 +1,6 @@
 //===- HeddleAttentionGradOps.cpp - verifier of attention's gradient ------===//
 
+#include "MaskFolds.h"
 #include "VerifyAttention.h"
 
 #include "mlir/IR/Builders.h"
@@ -134,37 +135,10 @@ struct DropUnusedGradients : OpRewritePattern<AttentionGradOp> {
     return success();
   }
 };
-
-struct SimplifyGradMask : OpRewritePattern<AttentionGradOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(AttentionGradOp op,
-                                PatternRewriter &rewriter) const override {
-    MaskAttr mask = op.getMaskAttr();
-    if (!mask || mask.simplify() == mask)
-      return rewriter.notifyMatchFailure(op, "the mask is simple");
-    rewriter.modifyOpInPlace(op, [&] { op.setMaskAttr(mask.simplify()); });
-    return success();
-  }
-};
-
-/// A mask tensor that is true everywhere masks nothing.
-struct DropFullGradMaskTensor : OpRewritePattern<AttentionGradOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(AttentionGradOp op,
-                                PatternRewriter &rewriter) const override {
-    DenseElementsAttr mask;
-    if (!op.getMaskTensor() ||
-        !matchPattern(op.getMaskTensor(), m_Constant(&mask)) ||
-        !mask.isSplat() || !mask.getSplatValue<bool>())
-      return rewriter.notifyMatchFailure(op, "no constant mask of all true");
-    rewriter.modifyOpInPlace(op, [&] { op.getMaskTensorMutable().clear(); });
-    return success();
-  }
-};
 } // namespace
 
 void AttentionGradOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
                                                   MLIRContext *context) {
-  patterns.add<DropUnusedGradients, SimplifyGradMask, DropFullGradMaskTensor>(
-      context);
+  patterns.add<DropUnusedGradients, SimplifyMask<AttentionGradOp>,
+               DropFullMaskTensor<AttentionGradOp>>(context);
 }

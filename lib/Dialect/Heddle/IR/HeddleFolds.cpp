@@ -1,5 +1,6 @@
 //===- HeddleFolds.cpp - folders and canonicalization patterns ------------===//
 
+#include "MaskFolds.h"
 #include "heddle/Dialect/Heddle/IR/Heddle.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -56,40 +57,12 @@ struct DropIdentityScore : OpRewritePattern<AttentionOp> {
     return success();
   }
 };
-
-struct SimplifyMask : OpRewritePattern<AttentionOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(AttentionOp op,
-                                PatternRewriter &rewriter) const override {
-    MaskAttr mask = op.getMaskAttr();
-    if (!mask || mask.simplify() == mask)
-      return rewriter.notifyMatchFailure(op, "the mask is simple");
-    rewriter.modifyOpInPlace(op, [&] { op.setMaskAttr(mask.simplify()); });
-    return success();
-  }
-};
-
-/// A mask tensor that is true everywhere masks nothing.
-struct DropFullMaskTensor : OpRewritePattern<AttentionOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(AttentionOp op,
-                                PatternRewriter &rewriter) const override {
-    DenseElementsAttr mask;
-    if (!op.getMaskTensor() ||
-        !matchPattern(op.getMaskTensor(), m_Constant(&mask)) ||
-        !mask.isSplat() || !mask.getSplatValue<bool>())
-      return rewriter.notifyMatchFailure(op, "no constant mask of all true");
-    rewriter.modifyOpInPlace(op, [&] { op.getMaskTensorMutable().clear(); });
-    return success();
-  }
-};
 } // namespace
 
 void AttentionOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
                                               MLIRContext *context) {
-  patterns
-      .add<DropUnusedLse, DropIdentityScore, SimplifyMask, DropFullMaskTensor>(
-          context);
+  patterns.add<DropUnusedLse, DropIdentityScore, SimplifyMask<AttentionOp>,
+               DropFullMaskTensor<AttentionOp>>(context);
 }
 
 //===----------------------------------------------------------------------===//

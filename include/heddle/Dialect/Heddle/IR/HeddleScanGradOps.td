@@ -141,8 +141,8 @@ def Heddle_LinearScanGradOp : Heddle_Op<"linear_scan_grad",
     - /*linear_scan_grad_c7*/ partial_sums needs an `a` that is constant over
       time; da is f32 (B, D) then.
 
-    Created by differentiation; becomes a scan kernel. `heddle-split-scans` adds
-    `partial_sums`.
+    Created by model builders; differentiation writes a reversed linear_scan
+    and products. Becomes a scan kernel; `heddle-split-scans` adds `partial_sums`.
 
     Example:
 
