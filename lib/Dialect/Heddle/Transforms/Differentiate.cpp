@@ -27,20 +27,24 @@ namespace {
 /// loss that contains gradients is differentiated through their expansion.
 class Expander {
 public:
-  explicit Expander(ModuleOp module) : symbols(module) {}
+  explicit Expander(ModuleOp module) : symbols(module) {
+    module.walk([&](ValueAndGradOp op) { losses.insert(op.getCalleeAttr()); });
+  }
 
   LogicalResult expand(func::FuncOp function);
   /// Removes private loss functions that nothing refers to any more.
   void removeCallees(ModuleOp module);
 
 private:
-  using Key = std::pair<Operation *, Attribute>; // callee, wrt
+  // callee, wrt, whether the gradient is differentiated again
+  using Key = std::tuple<Operation *, Attribute, unsigned>;
 
   LogicalResult expand(ValueAndGradOp op);
-  LogicalResult prepare(func::FuncOp function);
+  LogicalResult prepare(func::FuncOp function, bool again);
   FailureOr<func::FuncOp> gradientOf(func::FuncOp callee, ValueAndGradOp op);
 
   SymbolTable symbols;
+  DenseSet<Attribute> losses; // symbols that some value_and_grad names
   DenseSet<Operation *> running, done;
   llvm::SetVector<Operation *> callees;
   DenseMap<Key, OwningOpRef<func::FuncOp>> gradients;
@@ -48,9 +52,10 @@ private:
 } // namespace
 
 /// Brings a loss into the form that rules exist for: no checkpoints, named
-/// structured ops in their general form, attention without a rule and ssd
-/// written out.
-LogicalResult Expander::prepare(func::FuncOp function) {
+/// structured ops in their general form, ssd written out. So is attention where
+/// the gradient is differentiated `again`, which heddle.attention_grad cannot
+/// be.
+LogicalResult Expander::prepare(func::FuncOp function, bool again) {
   IRRewriter rewriter(function.getContext());
   SmallVector<CheckpointOp> checkpoints;
   // Innermost first: a body is inlined with what it holds already inlined.
@@ -59,7 +64,7 @@ LogicalResult Expander::prepare(func::FuncOp function) {
     inlineCheckpoint(op);
   SmallVector<Operation *> ops;
   function.walk([&](Operation *op) {
-    if (!isa<DifferentiableOpInterface>(op))
+    if (!isa<DifferentiableOpInterface>(op) || (again && isa<AttentionOp>(op)))
       ops.push_back(op);
   });
   for (Operation *op : ops) {
@@ -83,12 +88,15 @@ LogicalResult Expander::prepare(func::FuncOp function) {
 /// not part of the module.
 FailureOr<func::FuncOp> Expander::gradientOf(func::FuncOp callee,
                                              ValueAndGradOp op) {
-  OwningOpRef<func::FuncOp> &entry = gradients[{callee, op.getWrtAttr()}];
+  auto user = op->getParentOfType<func::FuncOp>();
+  bool again = losses.contains(FlatSymbolRefAttr::get(user.getSymNameAttr()));
+  OwningOpRef<func::FuncOp> &entry =
+      gradients[{callee, op.getWrtAttr(), again}];
   if (entry)
     return *entry;
   entry = cast<func::FuncOp>(callee->clone());
   func::FuncOp function = *entry;
-  if (failed(prepare(function)))
+  if (failed(prepare(function, again)))
     return failure();
   Block &block = function.getBody().front();
   Operation *terminator = block.getTerminator();
