@@ -80,10 +80,8 @@ OpClass Fuser::classify(Operation *op) {
     return OpClass::Contraction;
   }
   if (isRowsGeneric(generic)) {
-    SmallVector<unsigned> reduced;
-    generic.getReductionDims(reduced);
-    if (!reduced.empty() &&
-        generic.getStaticLoopRanges()[reduced[0]] > kMaxRowLength)
+    if (generic.getNumReductionLoops() > 0 &&
+        generic.getStaticLoopRanges()[innerReduction(generic)] > kMaxRowLength)
       return OpClass::Loops;
     return OpClass::Rows;
   }
@@ -228,6 +226,12 @@ void Fuser::decide() {
       }
       if (!isFused(v))
         continue;
+      // Parts of a sum are made side by side, then added up.
+      if (reduction && !contraction && isReduced(v) &&
+          operand.getOperandNumber() < generic.getNumDpsInputs()) {
+        kept.insert(v);
+        continue;
+      }
       unsigned inner = contractionsIn(v);
       if (contraction && operand.getOperandNumber() == 1) {
         if (inner || reductionIn(v))

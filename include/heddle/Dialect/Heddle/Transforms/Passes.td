@@ -177,8 +177,10 @@ def CollapseReductionsPass : Pass<"heddle-collapse-reductions", "::mlir::func::F
     dw[k, n] += x[b, t, k] * dy[b, t, n]
     ```
 
-    Kernels have one reduction loop, so that b and t become one through views of
-    the operands. Loops that some operand has in another order, or apart, stay.
+    One loop makes longer tiles than two, so that b and t become one through views
+    of the operands. Loops that some operand has in another order, or apart, stay,
+    and so do all where an operand is elementwise of what is in memory: a view
+    would have to be of memory, and the kernel could not compute the operand.
   }];
   let dependentDialects = ["::mlir::tensor::TensorDialect"];
 }
