@@ -155,8 +155,10 @@ static void addFuseStage(OpPassManager &pm, const TileTarget &target) {
   scans.threads = target.threads;
   scans.matrixUnits = target.matrixUnits;
   pm.addNestedPass<func::FuncOp>(createSplitScansPass(scans));
+  pm.addNestedPass<func::FuncOp>(createFoldCastsPass());
   pm.addNestedPass<func::FuncOp>(createConvertElementwiseToLinalgPass());
   pm.addNestedPass<func::FuncOp>(createCollapseReductionsPass());
+  pm.addNestedPass<func::FuncOp>(createSplitReductionsPass());
   pm.addPass(createFuseKernelsPass(options));
 }
 

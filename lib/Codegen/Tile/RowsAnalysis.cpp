@@ -13,119 +13,6 @@
 using namespace mlir;
 using namespace heddle;
 
-//===----------------------------------------------------------------------===//
-// Matching single ops
-//===----------------------------------------------------------------------===//
-
-static bool isProjection(AffineMap map) {
-  return map.isProjectedPermutation(/*allowZeroInResults=*/false);
-}
-
-static bool usesDim(AffineMap map, unsigned dim) {
-  return map.isFunctionOfDim(dim);
-}
-
-/// Strips extensions that keep the value.
-static Value stripExtension(Value v) {
-  while (auto ext = v.getDefiningOp<arith::ExtFOp>())
-    v = ext.getIn();
-  return v;
-}
-
-std::optional<RowsContraction>
-heddle::matchRowsContraction(linalg::GenericOp op) {
-  if (op.getNumReductionLoops() != 1 || op.getNumDpsInputs() != 2 ||
-      op.getNumDpsInits() != 1 || op.hasDynamicShape())
-    return std::nullopt;
-  SmallVector<AffineMap> maps = op.getIndexingMapsArray();
-  if (!llvm::all_of(maps, isProjection))
-    return std::nullopt;
-  Block &body = op.getRegion().front();
-  auto sum = body.getTerminator()->getOperand(0).getDefiningOp<arith::AddFOp>();
-  // 16-bit sums are formed in f32 and rounded once.
-  if (!sum || !(sum.getType().isF32() || sum.getType().isBF16() ||
-                sum.getType().isF16()))
-    return std::nullopt;
-  Value acc = body.getArgument(2);
-  Value other = sum.getLhs() == acc   ? sum.getRhs()
-                : sum.getRhs() == acc ? sum.getLhs()
-                                      : Value();
-  auto product =
-      other ? other.getDefiningOp<arith::MulFOp>() : arith::MulFOp();
-  if (!product)
-    return std::nullopt;
-  Value l = stripExtension(product.getLhs()), r = stripExtension(product.getRhs());
-  bool straight = l == body.getArgument(0) && r == body.getArgument(1);
-  bool swapped = r == body.getArgument(0) && l == body.getArgument(1);
-  if (!straight && !swapped)
-    return std::nullopt;
-  RowsContraction c{};
-  SmallVector<unsigned> reduced;
-  op.getReductionDims(reduced);
-  c.k = reduced[0];
-  if (!usesDim(maps[0], c.k) || !usesDim(maps[1], c.k))
-    return std::nullopt;
-  int n = -1, m = -1;
-  for (AffineExpr e : maps[2].getResults()) {
-    unsigned d = cast<AffineDimExpr>(e).getPosition();
-    bool inLeft = usesDim(maps[0], d), inRight = usesDim(maps[1], d);
-    if (inLeft && !inRight)
-      m = d; // the last one is the row axis
-    else if (inRight && !inLeft && n < 0)
-      n = d;
-    else if (!(inLeft && inRight))
-      return std::nullopt;
-  }
-  if (m < 0 || n < 0)
-    return std::nullopt;
-  c.m = m;
-  c.n = n;
-  return c;
-}
-
-bool heddle::isRowsContraction(linalg::GenericOp op) {
-  return op && matchRowsContraction(op).has_value();
-}
-
-bool heddle::isRowsGeneric(linalg::GenericOp op) {
-  if (!op || op->getNumResults() != 1 || op.getNumReductionLoops() > 1 ||
-      op.hasDynamicShape() || op.getNumLoops() == 0)
-    return false;
-  SmallVector<AffineMap> maps = op.getIndexingMapsArray();
-  if (!llvm::all_of(maps, isProjection))
-    return false;
-  AffineMap out = maps.back();
-  if (out.getNumResults() + op.getNumReductionLoops() != op.getNumLoops() ||
-      out.getNumResults() == 0)
-    return false;
-  Type element =
-      cast<RankedTensorType>(op.getResult(0).getType()).getElementType();
-  if (element.isF64() || element.isInteger(64) || element.isIndex())
-    return false;
-  for (Type t : op->getOperandTypes()) {
-    if (!isa<RankedTensorType>(t))
-      return false; // a scalar operand
-    Type e = cast<RankedTensorType>(t).getElementType();
-    if (e.isF64() || e.isInteger(64) || e.isIndex())
-      return false;
-  }
-  for (Operation &inner : op.getRegion().front().without_terminator()) {
-    if (inner.hasTrait<OpTrait::ConstantLike>())
-      continue;
-    if (!OpTrait::hasElementwiseMappableTraits(&inner))
-      return false;
-    for (Value v : inner.getOperands())
-      if (v.getParentRegion() != &op.getRegion() &&
-          !matchPattern(v, m_Constant()))
-        return false;
-  }
-  return true;
-}
-
-//===----------------------------------------------------------------------===//
-// Walking a kernel
-//===----------------------------------------------------------------------===//
-
 static linalg::GenericOp opOf(Value v) {
   if (bufferOf(v))
     return {};
@@ -159,10 +46,16 @@ namespace {
 enum class Role { Point, Row, Col };
 } // namespace
 
-static SmallVector<Role> project(AffineMap map, ArrayRef<Role> loops) {
+/// The roles of an operand's axes; nullopt where parts are not single positions.
+static std::optional<SmallVector<Role>> project(AffineMap map,
+                                                ArrayRef<Role> loops) {
   SmallVector<Role> roles;
-  for (AffineExpr e : map.getResults())
-    roles.push_back(loops[cast<AffineDimExpr>(e).getPosition()]);
+  for (AffineExpr e : map.getResults()) {
+    OperandAxis axis = *matchOperandAxis(e, map.getNumDims());
+    if (axis.part >= 0 && loops[axis.part] != Role::Point)
+      return std::nullopt;
+    roles.push_back(loops[axis.dim]);
+  }
   return roles;
 }
 
@@ -200,25 +93,24 @@ static bool feasible(Value v, ArrayRef<Role> roles, Seen<Role> &seen) {
     if (loops[c->m] != Role::Row || loops[c->n] != Role::Col)
       return false;
     loops[c->k] = Role::Col;
-    if (!feasible(op.getDpsInputs()[0], project(maps[0], loops), seen))
+    if (!feasible(op.getDpsInputs()[0], *project(maps[0], loops), seen))
       return false;
     loops[c->k] = Role::Row;
     Value right = op.getDpsInputs()[1];
     return !hasReductionOver(right) &&
-           feasible(right, project(maps[1], loops), seen);
+           feasible(right, *project(maps[1], loops), seen);
   }
   if (op.getNumReductionLoops() > 0) {
     if (llvm::is_contained(loops, Role::Col) ||
         !llvm::is_contained(loops, Role::Row))
       return false;
-    SmallVector<unsigned> reduced;
-    op.getReductionDims(reduced);
-    loops[reduced[0]] = Role::Col;
+    loops[innerReduction(op)] = Role::Col;
   }
-  for (OpOperand *operand : op.getDpsInputOperands())
-    if (!feasible(operand->get(),
-                  project(op.getMatchingIndexingMap(operand), loops), seen))
+  for (OpOperand *operand : op.getDpsInputOperands()) {
+    auto own = project(op.getMatchingIndexingMap(operand), loops);
+    if (!own || !feasible(operand->get(), *own, seen))
       return false;
+  }
   return true;
 }
 
@@ -314,6 +206,9 @@ static void chooseBlockShape(RowsShape &shape, Value root,
     shape.colTile = std::max(shape.colTile, narrowest);
     shape.hiddenTile =
         std::max(std::max<int64_t>(16, upTo(depth, 64)), narrowest);
+  } else if (reductions && shape.col < 0) {
+    shape.rowTile = upTo(rows, 64);
+    shape.reduceTile = 4096 / shape.rowTile;
   } else if (reductions) {
     shape.rowTile = upTo(rows, std::max<int64_t>(1, 4096 / std::max<int64_t>(1, cols)));
     shape.colTile = cols;
@@ -425,6 +320,9 @@ std::optional<RowsShape> heddle::chooseRowsShape(Value root,
         lanes, (128 * 1024 / 4) / std::max<int64_t>(1, widest)));
     shape.rowTile = std::min<int64_t>(shape.rowTile, 128);
     shape.colTile = cols;
+    // Short pieces, each summed on its own: rounding errors stay small.
+    if (shape.col < 0)
+      shape.reduceTile = std::clamp<int64_t>(8192 / shape.rowTile, 64, 256);
   } else {
     shape.rowTile = std::min<int64_t>(llvm::alignTo(rows, lanes), 16 * lanes);
     shape.colTile = evenTile(cols, std::max<int64_t>(1, 8192 / shape.rowTile), 1);
@@ -455,8 +353,11 @@ static bool readsLocally(Value v, Value input, ArrayRef<int64_t> axis,
     loops[cast<AffineDimExpr>(e).getPosition()] = axis[i];
   for (OpOperand &operand : op->getOpOperands()) {
     SmallVector<int64_t> mine;
-    for (AffineExpr e : op.getMatchingIndexingMap(&operand).getResults())
-      mine.push_back(loops[cast<AffineDimExpr>(e).getPosition()]);
+    AffineMap map = op.getMatchingIndexingMap(&operand);
+    for (AffineExpr e : map.getResults()) {
+      OperandAxis a = *matchOperandAxis(e, map.getNumDims());
+      mine.push_back(a.isPlain() ? loops[a.dim] : -1);
+    }
     if (!readsLocally(operand.get(), input, mine, shape, singleColTile, seen))
       return false;
   }

@@ -1,5 +1,6 @@
 //===- CollapseReductions.cpp - one reduction loop where several do -------===//
 
+#include "heddle/Codegen/Tile/RowsAnalysis.h"
 #include "heddle/Dialect/Heddle/Transforms/Passes.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -13,6 +14,23 @@ namespace heddle {
 
 using namespace mlir;
 using namespace heddle;
+
+/// Whether a contraction's kernel makes v, with elementwise ops behind it.
+static bool comesFromContraction(Value v) {
+  auto op = v.getDefiningOp<linalg::GenericOp>();
+  if (!op || op.getNumReductionLoops() > 0)
+    return op && isRowsContraction(op);
+  return llvm::any_of(op.getDpsInputs(), [](Value in) {
+    return in.hasOneUse() && comesFromContraction(in);
+  });
+}
+
+/// Whether a kernel that reads v computes it from what is in memory.
+static bool isRecomputed(Value v) {
+  auto op = v.getDefiningOp<linalg::GenericOp>();
+  return op && op.getNumReductionLoops() == 0 && isRowsGeneric(op) &&
+         op.getNumDpsInputs() > 0 && !comesFromContraction(v);
+}
 
 /// Reduction loops that lie side by side, in one order, in every operand that
 /// has one of them.
@@ -52,6 +70,11 @@ struct CollapseReductions
       if (projections && !op.hasDynamicShape() && !op.hasIndexSemantics() &&
           op.getNumReductionLoops() > 1)
         ops.push_back(op);
+    });
+    // Asked of the whole function before views make operands of memory.
+    llvm::erase_if(ops, [](linalg::GenericOp op) {
+      return (isRowsContraction(op) || isRowsGeneric(op)) &&
+             llvm::any_of(op.getDpsInputs(), isRecomputed);
     });
     IRRewriter rewriter(&getContext());
     for (linalg::GenericOp op : ops) {

@@ -1,10 +1,11 @@
 //===- ScheduleKernels.cpp - an order of launches with a low peak ---------===//
 //
-// A launch that frees at least what it allocates runs as soon as it can, one
-// that allocates more runs as late as it can, wherever that lowers the peak of
-// live bytes (or, at the same peak, the bytes summed over all steps). Each move
-// is tried on the whole program and kept if it helps, so the result is never
-// worse than the order of the model.
+// Two orders are looked at: the model's, and one that runs whatever frees as
+// much as it allocates as soon as it can - a launch together with the launches
+// that it makes possible and that use up its results, such as the gradient of a
+// parameter and its update. The better one is refined: a launch moves to the
+// first or to the last place that its operands allow where that lowers the peak
+// of live bytes (or, at the same peak, the bytes summed over all steps).
 //
 //===----------------------------------------------------------------------===//
 
@@ -40,6 +41,16 @@ struct Cost {
   }
 };
 
+/// An order of the launches with the live bytes at each place of it.
+struct Order {
+  SmallVector<int> nodes;    // by place
+  SmallVector<int> places;   // by node
+  SmallVector<int64_t> live; // before each place, and at the end
+  SmallVector<int64_t> peaks;
+  SmallVector<int64_t> peakBefore, peakFrom; // of the places before, and from
+  Cost cost;
+};
+
 class Scheduler {
 public:
   Scheduler(func::FuncOp function, SymbolTable &symbols)
@@ -48,19 +59,30 @@ public:
 
 private:
   void collect();
-  Cost costOf(ArrayRef<int> order);
-  bool tryMove(SmallVectorImpl<int> &order, size_t from, size_t to,
-               Cost &cost);
-  size_t earliest(ArrayRef<int> order, size_t at) const;
-  size_t latest(ArrayRef<int> order, size_t at) const;
+  Order measure(SmallVector<int> nodes);
+  void summarize(Order &order);
+  Cost measurePlaces(Order &order, size_t begin, size_t end);
+  bool isLastRead(const Order &order, int value, int place) const;
+  bool tryMove(Order &order, size_t from, size_t to);
+  size_t earliest(const Order &order, size_t at) const;
+  size_t latest(const Order &order, size_t at) const;
   bool dependsOn(const Node &later, const Node &earlier) const;
   void apply(ArrayRef<int> order);
+
+  SmallVector<int> freeEarly();
+  int64_t growth(int node) const;
+  bool isReady(int node) const;
+  void take(int node, SmallVectorImpl<int> &taken);
+  bool takeCluster(int node, SmallVectorImpl<int> &taken);
 
   func::FuncOp function;
   SymbolTable &symbols;
   SmallVector<Node> nodes;
-  SmallVector<int64_t> sizes;  // by value; 0 for results
-  SmallVector<int> numReaders; // by value
+  SmallVector<int64_t> sizes;            // by value; 0 for results
+  SmallVector<SmallVector<int>> readers; // nodes, by value
+  // While an order is made: by value whether it is made and how many have yet to
+  // read it; by node whether it was taken.
+  SmallVector<bool> made, wasTaken;
   SmallVector<int> readersLeft;
 };
 } // namespace
@@ -92,7 +114,7 @@ void Scheduler::collect() {
       if (int n = number(v); n >= 0 && !llvm::is_contained(node.reads, n))
         node.reads.push_back(n);
     for (int n : node.reads)
-      ++numReaders[n];
+      readers[n].push_back(nodes.size());
     auto kernel = symbols.lookup<func::FuncOp>(launch.getKernel());
     for (auto [result, v] : llvm::enumerate(launch.getOutputs())) {
       for (int64_t arg : inPlaceInputs(kernel, result))
@@ -101,42 +123,76 @@ void Scheduler::collect() {
       numbers[v] = sizes.size();
       node.writes.push_back(sizes.size());
       sizes.push_back(returned.contains(v) ? 0 : tensorBytes(v.getType()));
-      numReaders.push_back(0);
+      readers.emplace_back();
     }
     nodes.push_back(std::move(node));
   }
 }
 
-Cost Scheduler::costOf(ArrayRef<int> order) {
+//===----------------------------------------------------------------------===//
+// Measuring and moving
+//===----------------------------------------------------------------------===//
+
+bool Scheduler::isLastRead(const Order &order, int value, int place) const {
+  return llvm::all_of(readers[value],
+                      [&](int r) { return order.places[r] <= place; });
+}
+
+/// Live bytes and peaks of the places begin to end - 1, from what is live before
+/// them.
+Cost Scheduler::measurePlaces(Order &order, size_t begin, size_t end) {
   Cost cost;
-  int64_t live = 0;
-  readersLeft = numReaders;
-  for (int n : order) {
-    const Node &node = nodes[n];
-    int64_t freed = 0;
+  int64_t live = order.live[begin];
+  for (size_t place = begin; place < end; ++place) {
+    const Node &node = nodes[order.nodes[place]];
+    int64_t made = 0, freed = 0, reused = 0;
     for (int v : node.reads)
-      if (--readersLeft[v] == 0)
+      if (sizes[v] && isLastRead(order, v, place))
         freed += sizes[v];
-    int64_t made = 0;
     for (int v : node.writes)
       made += sizes[v];
-    int64_t reused = 0;
     int lastWrite = -1; // pairs of one write are neighbours
     for (auto [read, write] : node.mayReuse)
-      if (write != lastWrite && readersLeft[read] == 0 &&
-          sizes[read] == sizes[write]) {
+      if (write != lastWrite && sizes[read] == sizes[write] &&
+          isLastRead(order, read, place)) {
         reused += sizes[read];
         lastWrite = write;
       }
-    cost.peak = std::max(cost.peak, live + made - reused);
+    order.live[place] = live;
+    order.peaks[place] = live + made - reused;
+    cost.peak = std::max(cost.peak, order.peaks[place]);
     live += made - freed;
     // A value that nobody reads lives for its own step.
     for (int v : node.writes)
-      if (numReaders[v] == 0)
+      if (readers[v].empty())
         live -= sizes[v];
     cost.sum += live;
   }
+  order.live[end] = live;
   return cost;
+}
+
+void Scheduler::summarize(Order &order) {
+  size_t n = nodes.size();
+  order.peakBefore.assign(n + 1, 0);
+  order.peakFrom.assign(n + 1, 0);
+  for (size_t i = 0; i < n; ++i)
+    order.peakBefore[i + 1] = std::max(order.peakBefore[i], order.peaks[i]);
+  for (size_t i = n; i-- > 0;)
+    order.peakFrom[i] = std::max(order.peakFrom[i + 1], order.peaks[i]);
+}
+
+Order Scheduler::measure(SmallVector<int> of) {
+  Order order;
+  order.nodes = std::move(of);
+  order.places.resize(nodes.size());
+  for (auto [place, n] : llvm::enumerate(order.nodes))
+    order.places[n] = place;
+  order.live.assign(nodes.size() + 1, 0);
+  order.peaks.assign(nodes.size(), 0);
+  order.cost = measurePlaces(order, 0, nodes.size());
+  summarize(order);
+  return order;
 }
 
 bool Scheduler::dependsOn(const Node &later, const Node &earlier) const {
@@ -145,40 +201,130 @@ bool Scheduler::dependsOn(const Node &later, const Node &earlier) const {
   });
 }
 
-size_t Scheduler::earliest(ArrayRef<int> order, size_t at) const {
+size_t Scheduler::earliest(const Order &order, size_t at) const {
+  const Node &node = nodes[order.nodes[at]];
   size_t to = at;
-  while (to > 0 && !dependsOn(nodes[order[at]], nodes[order[to - 1]]))
+  while (to > 0 && !dependsOn(node, nodes[order.nodes[to - 1]]))
     --to;
   return to;
 }
 
-size_t Scheduler::latest(ArrayRef<int> order, size_t at) const {
+size_t Scheduler::latest(const Order &order, size_t at) const {
+  const Node &node = nodes[order.nodes[at]];
   size_t to = at;
-  while (to + 1 < order.size() &&
-         !dependsOn(nodes[order[to + 1]], nodes[order[at]]))
+  while (to + 1 < order.nodes.size() &&
+         !dependsOn(nodes[order.nodes[to + 1]], node))
     ++to;
   return to;
 }
 
-bool Scheduler::tryMove(SmallVectorImpl<int> &order, size_t from, size_t to,
-                        Cost &cost) {
+/// Keeps the move where it helps. Only the places in between change.
+bool Scheduler::tryMove(Order &order, size_t from, size_t to) {
   if (from == to)
     return false;
+  size_t begin = std::min(from, to), end = std::max(from, to) + 1;
   auto move = [&](size_t a, size_t b) {
-    auto begin = order.begin();
+    auto first = order.nodes.begin();
     if (a < b)
-      std::rotate(begin + a, begin + a + 1, begin + b + 1);
+      std::rotate(first + a, first + a + 1, first + b + 1);
     else
-      std::rotate(begin + b, begin + a, begin + a + 1);
+      std::rotate(first + b, first + a, first + a + 1);
+    for (size_t place = begin; place < end; ++place)
+      order.places[order.nodes[place]] = place;
   };
+  int64_t before = 0;
+  for (size_t place = begin; place < end; ++place)
+    before += order.live[place + 1];
   move(from, to);
-  Cost moved = costOf(order);
-  if (moved < cost) {
-    cost = moved;
+  Cost part = measurePlaces(order, begin, end), moved;
+  moved.peak = std::max({order.peakBefore[begin], part.peak, order.peakFrom[end]});
+  moved.sum = order.cost.sum - before + part.sum;
+  if (moved < order.cost) {
+    order.cost = moved;
+    summarize(order);
     return true;
   }
   move(to, from);
+  measurePlaces(order, begin, end);
   return false;
+}
+
+//===----------------------------------------------------------------------===//
+// An order that frees early
+//===----------------------------------------------------------------------===//
+
+/// Bytes that a node would add to what is live.
+int64_t Scheduler::growth(int node) const {
+  int64_t bytes = 0;
+  for (int v : nodes[node].writes)
+    bytes += readers[v].empty() ? 0 : sizes[v];
+  for (int v : nodes[node].reads)
+    bytes -= readersLeft[v] == 1 ? sizes[v] : 0;
+  return bytes;
+}
+
+bool Scheduler::isReady(int node) const {
+  return !wasTaken[node] &&
+         llvm::all_of(nodes[node].reads, [&](int v) { return made[v]; });
+}
+
+void Scheduler::take(int node, SmallVectorImpl<int> &taken) {
+  wasTaken[node] = true;
+  taken.push_back(node);
+  for (int v : nodes[node].reads)
+    --readersLeft[v];
+  for (int v : nodes[node].writes)
+    made[v] = true;
+}
+
+/// Takes a node that grows by nothing, or whose growth the nodes that use up its
+/// results take back.
+bool Scheduler::takeCluster(int node, SmallVectorImpl<int> &taken) {
+  size_t begin = taken.size();
+  int64_t total = growth(node);
+  take(node, taken);
+  for (size_t i = begin; i < taken.size(); ++i)
+    for (int v : nodes[taken[i]].writes)
+      for (int reader : readers[v])
+        if (isReady(reader) && growth(reader) <= 0) {
+          total += growth(reader);
+          take(reader, taken);
+        }
+  if (total <= 0)
+    return true;
+  while (taken.size() > begin) {
+    int n = taken.pop_back_val();
+    wasTaken[n] = false;
+    for (int v : nodes[n].reads)
+      ++readersLeft[v];
+    for (int v : nodes[n].writes)
+      made[v] = false;
+  }
+  return false;
+}
+
+SmallVector<int> Scheduler::freeEarly() {
+  made.assign(sizes.size(), false);
+  wasTaken.assign(nodes.size(), false);
+  readersLeft.clear();
+  for (ArrayRef<int> r : readers)
+    readersLeft.push_back(r.size());
+  SmallVector<int> taken;
+  size_t seen = 0;
+  for (int next = 0; next < static_cast<int>(nodes.size()); ++next) {
+    if (!wasTaken[next])
+      take(next, taken);
+    // What was taken may have made others ready, or last readers.
+    for (; seen < taken.size(); ++seen) {
+      const Node &node = nodes[taken[seen]];
+      for (ArrayRef<int> values : {ArrayRef(node.writes), ArrayRef(node.reads)})
+        for (int v : values)
+          for (int reader : readers[v])
+            if (isReady(reader))
+              takeCluster(reader, taken);
+    }
+  }
+  return taken;
 }
 
 /// Reorders the block: each launch with the views that only it needs so far.
@@ -205,20 +351,21 @@ void Scheduler::apply(ArrayRef<int> order) {
 
 void Scheduler::run() {
   collect();
-  SmallVector<int> order(nodes.size());
-  std::iota(order.begin(), order.end(), 0);
-  Cost cost = costOf(order);
-  bool moved = false, improved = true;
+  SmallVector<int> own(nodes.size());
+  std::iota(own.begin(), own.end(), 0);
+  Order order = measure(own), early = measure(freeEarly());
+  if (early.cost < order.cost)
+    order = std::move(early);
+  bool improved = true;
   for (int round = 0; improved && round < 4; ++round) {
     improved = false;
-    for (size_t i = 0; i < order.size(); ++i)
-      improved |= tryMove(order, i, earliest(order, i), cost);
-    for (size_t i = order.size(); i-- > 0;)
-      improved |= tryMove(order, i, latest(order, i), cost);
-    moved |= improved;
+    for (size_t i = 0; i < nodes.size(); ++i)
+      improved |= tryMove(order, i, earliest(order, i));
+    for (size_t i = nodes.size(); i-- > 0;)
+      improved |= tryMove(order, i, latest(order, i));
   }
-  if (moved)
-    apply(order);
+  if (order.nodes != own)
+    apply(order.nodes);
 }
 
 namespace {

@@ -132,6 +132,42 @@ def DifferentiatePass : Pass<"heddle-differentiate", "::mlir::ModuleOp"> {
   ];
 }
 
+def FoldCastsPass : Pass<"heddle-fold-casts", "::mlir::func::FuncOp"> {
+  let summary = "drops a widening that is rounded back";
+  let description = [{
+    Differentiation of mixed precision widens cotangents to add them up and rounds
+    the sums. Rounding a widened value back is the value itself, so that the next
+    op reads what is in memory and nothing is computed twice:
+
+    ```
+    %wide = arith.extf %x : tensor<8xbf16> to tensor<8xf32>
+    %y = arith.truncf %wide : tensor<8xf32> to tensor<8xbf16>   // is %x
+    ```
+
+    A `linalg.generic` that only widens counts as `arith.extf`.
+  }];
+}
+
+def SplitReductionsPass : Pass<"heddle-split-reductions", "::mlir::func::FuncOp"> {
+  let summary = "long reductions become sums of parts";
+  let description = [{
+    A reduction over many elements becomes one over parts of a fixed length, which
+    are independent of one another, and one over the parts. The lengths follow from
+    shapes alone: a sum has one order, whatever the number of threads.
+
+    ```
+    s[n] += x[m, n], m < 65536   =>   p[i, n] += x[i * 1024 + k, n]
+                                      s[n]    += p[i, n]
+    ```
+
+    Elements beyond the last whole part are reduced on their own and start the sum.
+    A reduction to rank 0 keeps its last axis first. Sums of 16-bit values are
+    formed in f32 and rounded once.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
 def CollapseReductionsPass : Pass<"heddle-collapse-reductions", "::mlir::func::FuncOp"> {
   let summary = "merges reduction loops that lie side by side in memory";
   let description = [{
@@ -141,8 +177,10 @@ def CollapseReductionsPass : Pass<"heddle-collapse-reductions", "::mlir::func::F
     dw[k, n] += x[b, t, k] * dy[b, t, n]
     ```
 
-    Kernels have one reduction loop, so that b and t become one through views of
-    the operands. Loops that some operand has in another order, or apart, stay.
+    One loop makes longer tiles than two, so that b and t become one through views
+    of the operands. Loops that some operand has in another order, or apart, stay,
+    and so do all where an operand is elementwise of what is in memory: a view
+    would have to be of memory, and the kernel could not compute the operand.
   }];
   let dependentDialects = ["::mlir::tensor::TensorDialect"];
 }

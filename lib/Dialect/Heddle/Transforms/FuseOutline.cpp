@@ -1,0 +1,269 @@
+//===- FuseOutline.cpp - ops leave for kernels of their own ----------------===//
+
+#include "Fuser.h"
+#include "heddle/Codegen/Tile/KernelBody.h"
+#include "heddle/Codegen/Tile/RowsAnalysis.h"
+#include "heddle/Dialect/Heddle/IR/Heddle.h"
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/Transforms/RegionUtils.h"
+
+using namespace mlir;
+using namespace heddle;
+
+/// Merges equal kernels: the same text is the same function.
+static size_t hashBody(func::FuncOp kernel) {
+  llvm::hash_code hash = hash_value(Type(kernel.getFunctionType()));
+  for (Operation &op : kernel.getBody().front())
+    hash = llvm::hash_combine(
+        hash, OperationEquivalence::computeHash(
+                  &op, OperationEquivalence::ignoreHashValue,
+                  OperationEquivalence::ignoreHashValue,
+                  OperationEquivalence::IgnoreLocations));
+  return hash;
+}
+
+func::FuncOp Fuser::findEqual(func::FuncOp kernel) {
+  for (func::FuncOp other : byBody.lookup(hashBody(kernel)))
+    if (other.getFunctionType() == kernel.getFunctionType() &&
+        other->getAttr(kKernelFamily) == kernel->getAttr(kKernelFamily) &&
+        OperationEquivalence::isRegionEquivalentTo(
+            &other.getBody(), &kernel.getBody(),
+            OperationEquivalence::IgnoreLocations))
+      return other;
+  return {};
+}
+
+void Fuser::insert(func::FuncOp kernel) {
+  byBody[hashBody(kernel)].push_back(kernel);
+  symbols.insert(kernel);
+}
+
+void Fuser::launch(func::FuncOp kernel, ValueRange inputs, ValueRange results,
+                   Operation *at) {
+  OpBuilder b(at);
+  auto op = LaunchOp::create(b, at->getLoc(), results.getTypes(),
+                             SymbolRefAttr::get(kernel), inputs);
+  for (auto [from, to] : llvm::zip(results, op.getResults())) {
+    Value old = from;
+    old.replaceAllUsesWith(to);
+    if (kept.remove(old))
+      kept.insert(to);
+  }
+}
+
+/// A name that says what the kernel does: family and shape of the result.
+static std::string kernelName(StringRef family, Type type) {
+  std::string name;
+  llvm::raw_string_ostream os(name);
+  os << family;
+  if (auto tensor = dyn_cast<RankedTensorType>(type)) {
+    for (int64_t d : tensor.getShape())
+      os << "_" << d;
+    os << "_" << tensor.getElementType();
+  }
+  return name;
+}
+
+/// Clones `ops` into a private function of `inputs` that returns `results`.
+static func::FuncOp makeKernel(ArrayRef<Operation *> ops, ValueRange inputs,
+                               ValueRange results, StringRef name,
+                               StringRef family) {
+  OpBuilder b(results.front().getContext());
+  Location loc = results.front().getLoc();
+  auto type = b.getFunctionType(inputs.getTypes(), results.getTypes());
+  auto kernel = func::FuncOp::create(loc, name, type);
+  kernel.setPrivate();
+  kernel->setAttr(kKernelFamily, b.getStringAttr(family));
+  Block *entry = kernel.addEntryBlock();
+  IRMapping mapping;
+  mapping.map(inputs, entry->getArguments());
+  b.setInsertionPointToEnd(entry);
+  for (Operation *op : ops)
+    b.clone(*op, mapping);
+  SmallVector<Value> returned;
+  for (Value v : results)
+    returned.push_back(mapping.lookup(v));
+  func::ReturnOp::create(b, loc, returned);
+  return kernel;
+}
+
+/// Operands, and what the regions use from above (hoisted constants).
+static SmallVector<Value> readsOf(Operation *op) {
+  llvm::SetVector<Value> reads(op->operand_begin(), op->operand_end());
+  if (op->getNumRegions())
+    getUsedValuesDefinedAbove(op->getRegions(), reads);
+  return reads.takeVector();
+}
+
+/// Outlines one op with the constants it needs; everything else is an input.
+LogicalResult Fuser::outlineOp(Operation *op, StringRef family) {
+  llvm::SetVector<Value> inputs;
+  llvm::SetVector<Operation *> ops;
+  std::function<void(Operation *)> visit = [&](Operation *o) {
+    for (Value v : readsOf(o)) {
+      Operation *def = v.getDefiningOp();
+      if (def && classify(def) == OpClass::Free) {
+        visit(def);
+        continue;
+      }
+      inputs.insert(v);
+    }
+    ops.insert(o);
+  };
+  visit(op);
+  func::FuncOp kernel =
+      makeKernel(ops.getArrayRef(), inputs.getArrayRef(), op->getResults(),
+                 kernelName(family, op->getResult(0).getType()), family);
+  if (func::FuncOp equal = findEqual(kernel)) {
+    kernel.erase();
+    launch(equal, inputs.getArrayRef(), op->getResults(), op);
+    return success();
+  }
+  if (family == "scan") {
+    // A block reads all that a step needs before it writes the step's results,
+    // and no other block reads those channels.
+    SmallVector<int64_t> inPlace;
+    for (auto [i, v] : llvm::enumerate(inputs))
+      if (v.getType() == op->getResult(0).getType())
+        inPlace.push_back(i);
+    if (!inPlace.empty())
+      kernel->setAttr(kKernelInPlace,
+                      OpBuilder(op).getDenseI64ArrayAttr(inPlace));
+  }
+  if (auto attention = dyn_cast<AttentionOp>(op)) {
+    // Each block reads the query rows that it writes, before it writes them.
+    Value q = attention.getQuery();
+    if (q.getType() == attention.getOut().getType() && q != attention.getKey() &&
+        q != attention.getValue()) {
+      int64_t arg = llvm::find(inputs, q) - inputs.begin();
+      kernel->setAttr(kKernelInPlace,
+                      OpBuilder(op).getDenseI64ArrayAttr({arg}));
+    }
+  }
+  if (auto grad = dyn_cast<AttentionGradOp>(op)) {
+    // Rows of out are read before those of d_query are written, by one block;
+    // so are the keys of a block before d_key.
+    Value over = grad.getDQuery() ? grad.getOut()
+                 : grad.getDKey() ? grad.getKey()
+                                  : Value();
+    if (over && over.getType() == op->getResult(0).getType() &&
+        llvm::count(op->getOperands(), over) == 1) {
+      int64_t arg = llvm::find(inputs, over) - inputs.begin();
+      kernel->setAttr(kKernelInPlace,
+                      OpBuilder(op).getDenseI64ArrayAttr({arg}));
+    }
+  }
+  insert(kernel);
+  launch(kernel, inputs.getArrayRef(), op->getResults(), op);
+  return success();
+}
+
+/// What a kernel of `ops` that has no tiling reads from memory instead. Row
+/// statistics first: they are small, and without them the rest is elementwise.
+/// Then what the last op reads, one by one and reductions first.
+Value Fuser::nextToKeep(ArrayRef<Operation *> ops, Operation *last) {
+  Value next;
+  for (Operation *op : ops) {
+    auto generic = dyn_cast<linalg::GenericOp>(op);
+    if (!generic || isRowsContraction(generic))
+      continue;
+    for (OpOperand *operand : generic.getDpsInputOperands()) {
+      Value in = operand->get();
+      bool spread = generic.getMatchingIndexingMap(operand).getNumResults() <
+                    generic.getNumLoops();
+      if (spread && isFused(in) && reductionIn(in) &&
+          (!next || in.getDefiningOp()->isBeforeInBlock(next.getDefiningOp())))
+        next = in;
+    }
+  }
+  if (next)
+    return next;
+  for (Value in : last->getOperands())
+    if (isFused(in) && (!next || (reductionIn(in) && !reductionIn(next))))
+      next = in;
+  return next;
+}
+
+LogicalResult Fuser::outline(ArrayRef<Value> roots) {
+  Value root = roots.front();
+  Operation *at = root.getDefiningOp();
+  for (Value v : roots)
+    if (at->isBeforeInBlock(v.getDefiningOp()))
+      at = v.getDefiningOp();
+  llvm::SetVector<Value> inputs;
+  llvm::SetVector<Operation *> ops;
+  std::function<void(Value)> visit = [&](Value v) {
+    Operation *op = v.getDefiningOp();
+    bool free = op && classify(op) == OpClass::Free;
+    if (!free && !llvm::is_contained(roots, v) && !isFused(v)) {
+      inputs.insert(v);
+      return;
+    }
+    if (ops.contains(op))
+      return;
+    for (Value in : readsOf(op))
+      visit(in);
+    ops.insert(op);
+  };
+  for (Value v : roots)
+    visit(v);
+  unsigned contractions = 0;
+  bool reductions = false;
+  for (Operation *op : ops)
+    if (auto g = dyn_cast<linalg::GenericOp>(op)) {
+      contractions += isRowsContraction(g);
+      reductions |= g.getNumReductionLoops() > 0 && !isRowsContraction(g);
+    }
+  StringRef family = contractions > 1    ? "mlp"
+                     : contractions == 1 ? "matmul"
+                     : reductions        ? "rows"
+                                         : "elementwise";
+  func::FuncOp kernel =
+      makeKernel(ops.getArrayRef(), inputs.getArrayRef(), roots,
+                 kernelName(family, root.getType()), family);
+  if (func::FuncOp equal = findEqual(kernel)) {
+    kernel.erase();
+    launch(equal, inputs.getArrayRef(), roots, at);
+    return success();
+  }
+  auto results = llvm::to_vector(
+      kernel.getBody().front().getTerminator()->getOperands());
+  OpBuilder b(kernel);
+  SmallVector<Attribute> inPlace;
+  bool any = false;
+  for (Value result : results) {
+    SmallVector<int64_t> args;
+    for (BlockArgument arg : kernel.getArguments())
+      if (mayWriteOver(results, result, arg, target))
+        args.push_back(arg.getArgNumber());
+    any |= !args.empty();
+    inPlace.push_back(b.getDenseI64ArrayAttr(args));
+  }
+  if (any)
+    kernel->setAttr(kKernelInPlace, inPlace.size() == 1
+                                        ? inPlace.front()
+                                        : b.getArrayAttr(inPlace));
+  if (!llvm::all_of(results, [&](Value result) {
+        return chooseRowsShape(result, target).has_value();
+      })) {
+    kernel.erase();
+    if (roots.size() > 1) {
+      for (Value v : roots)
+        if (failed(outline(v)))
+          return failure();
+      return success();
+    }
+    Operation *last = root.getDefiningOp();
+    Value next = nextToKeep(ops.getArrayRef(), last);
+    if (next) {
+      kept.insert(next);
+      return failed(outline(next)) ? failure() : outline(root);
+    }
+    return outlineOp(last, "loops");
+  }
+  insert(kernel);
+  launch(kernel, inputs.getArrayRef(), roots, at);
+  return success();
+}
