@@ -48,8 +48,8 @@ private:
 } // namespace
 
 /// Brings a loss into the form that rules exist for: no checkpoints, named
-/// structured ops in their general form, attention without a rule and ssd
-/// written out.
+/// structured ops in their general form, attention without a rule, ssd and
+/// gradients of linear scans written out.
 LogicalResult Expander::prepare(func::FuncOp function) {
   IRRewriter rewriter(function.getContext());
   SmallVector<CheckpointOp> checkpoints;
@@ -69,6 +69,9 @@ LogicalResult Expander::prepare(func::FuncOp function) {
         return failure();
     } else if (auto ssd = dyn_cast<SsdOp>(op)) {
       if (failed(decomposeSsd(rewriter, ssd)))
+        return failure();
+    } else if (auto grad = dyn_cast<LinearScanGradOp>(op)) {
+      if (failed(decomposeLinearScanGrad(rewriter, grad)))
         return failure();
     } else if (auto named = dyn_cast<linalg::LinalgOp>(op);
                named && !isa<linalg::FillOp>(op)) {
