@@ -11,6 +11,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/IR/TypeUtilities.h"
 
 #include <cmath>
@@ -52,8 +53,18 @@ public:
     return castCotangent(b, loc, p, getElementTypeOrSelf(like.getType()));
   }
 
-  /// dy times the derivative that `derivative` writes, for a function of x(0).
-  void unary(function_ref<Value()> factor) { set(0, mul(dy, factor())); }
+  /// dy times a derivative that may have overflowed. Where what follows has
+  /// saturated, dy is 0 and so is the product: 1 / (1 + exp(-x)) has the slope
+  /// 0 and not NaN where exp(-x) is infinite.
+  Value chain(Value slope) {
+    Value none = compare(arith::CmpFPredicate::OEQ, dy, c(0.0));
+    return select(none, c(0.0), mul(dy, slope));
+  }
+  /// The same for a factor of a product.
+  Value scaled(Value factor);
+  /// dy times the derivative that `slope` writes, for a function of x(0).
+  void unary(function_ref<Value()> slope) { set(0, mul(dy, slope())); }
+  void unbounded(function_ref<Value()> slope) { set(0, chain(slope())); }
   /// Both operands, equal shares where they are equal, nothing for a NaN.
   void extremum(arith::CmpFPredicate wins);
   void power();
@@ -70,6 +81,34 @@ private:
   SmallVectorImpl<Value> &gradients;
 };
 } // namespace
+
+/// Whether finite inputs of a block can make `v` infinite.
+static bool mayOverflow(Value v, unsigned depth = 0) {
+  Operation *op = v.getDefiningOp();
+  if (!op || depth > 4)
+    return bool(op);
+  auto any = [&](ValueRange operands) {
+    return llvm::any_of(operands,
+                        [&](Value o) { return mayOverflow(o, depth + 1); });
+  };
+  if (isa<arith::AddFOp, arith::SubFOp, arith::NegFOp, arith::ExtFOp,
+          arith::TruncFOp, math::AbsFOp>(op))
+    return any(op->getOperands());
+  if (auto select = dyn_cast<arith::SelectOp>(op))
+    return any({select.getTrueValue(), select.getFalseValue()});
+  if (auto product = dyn_cast<arith::MulFOp>(op)) {
+    bool scales = llvm::any_of(product->getOperands(), [](Value o) {
+      return matchPattern(o, m_Constant());
+    });
+    return !scales || any(product->getOperands());
+  }
+  return isa<math::ExpOp, math::Exp2Op, math::ExpM1Op, math::SinhOp,
+             math::CoshOp, math::PowFOp, math::FPowIOp, math::FmaOp>(op);
+}
+
+Value Rule::scaled(Value factor) {
+  return mayOverflow(factor) ? chain(factor) : mul(dy, factor);
+}
 
 void Rule::extremum(arith::CmpFPredicate wins) {
   for (unsigned i : {0u, 1u}) {
@@ -89,12 +128,12 @@ void Rule::power() {
     Value none = compare(arith::CmpFPredicate::OEQ, exponent, c(0.0));
     Value reduced = select(none, c(1.0), sub(exponent, c(1.0)));
     Value slope = mul(exponent, math::PowFOp::create(b, loc, base, reduced));
-    set(0, mul(dy, select(none, c(0.0), slope)));
+    set(0, chain(select(none, c(0.0), slope)));
   }
   if (wants(1)) {
     Value zero = compare(arith::CmpFPredicate::OEQ, base, c(0.0));
     Value log = math<math::LogOp>(select(zero, c(1.0), base));
-    set(1, mul(dy, mul(y(), log)));
+    set(1, chain(mul(y(), log)));
   }
 }
 
@@ -133,7 +172,7 @@ static void differentiate(arith::SubFOp, Rule &r) {
 static void differentiate(arith::MulFOp, Rule &r) {
   for (unsigned i : {0u, 1u})
     if (r.wants(i))
-      r.set(i, r.mul(r.dy, r.x(1 - i)));
+      r.set(i, r.scaled(r.x(1 - i)));
 }
 static void differentiate(arith::DivFOp, Rule &r) { r.division(); }
 static void differentiate(arith::NegFOp, Rule &r) { r.set(0, r.neg(r.dy)); }
@@ -235,7 +274,7 @@ static void differentiate(math::CosOp, Rule &r) {
   r.set(0, r.neg(r.mul(r.dy, r.math<math::SinOp>(r.x()))));
 }
 static void differentiate(math::CoshOp, Rule &r) {
-  r.unary([&] { return r.math<math::SinhOp>(r.x()); });
+  r.unbounded([&] { return r.math<math::SinhOp>(r.x()); });
 }
 /// 2 / sqrt(pi) exp(-x^2)
 static Value gaussian(Rule &r) {
@@ -249,18 +288,18 @@ static void differentiate(math::ErfcOp, Rule &r) {
   r.set(0, r.neg(r.mul(r.dy, gaussian(r))));
 }
 static void differentiate(math::ExpOp, Rule &r) {
-  r.unary([&] { return r.y(); });
+  r.unbounded([&] { return r.y(); });
 }
 static void differentiate(math::Exp2Op, Rule &r) {
-  r.unary([&] { return r.mul(r.y(), r.c(M_LN2)); });
+  r.unbounded([&] { return r.mul(r.y(), r.c(M_LN2)); });
 }
 static void differentiate(math::ExpM1Op, Rule &r) {
-  r.unary([&] { return r.add(r.y(), r.c(1.0)); });
+  r.unbounded([&] { return r.add(r.y(), r.c(1.0)); });
 }
 static void differentiate(math::FmaOp, Rule &r) {
   for (unsigned i : {0u, 1u})
     if (r.wants(i))
-      r.set(i, r.mul(r.dy, r.x(1 - i)));
+      r.set(i, r.scaled(r.x(1 - i)));
   if (r.wants(2))
     r.set(2, r.dy);
 }
@@ -280,7 +319,7 @@ static void differentiate(math::FPowIOp op, Rule &r) {
   Value exponent = r.select(none, zero, less);
   Value factor = arith::SIToFPOp::create(r.b, r.loc, r.dy.getType(), n);
   Value power = math::FPowIOp::create(r.b, r.loc, op.getLhs(), exponent);
-  r.unary([&] { return r.mul(factor, power); });
+  r.unbounded([&] { return r.mul(factor, power); });
 }
 static void differentiate(math::LogOp, Rule &r) {
   r.set(0, r.div(r.dy, r.x()));
@@ -302,7 +341,7 @@ static void differentiate(math::SinOp, Rule &r) {
   r.unary([&] { return r.math<math::CosOp>(r.x()); });
 }
 static void differentiate(math::SinhOp, Rule &r) {
-  r.unary([&] { return r.math<math::CoshOp>(r.x()); });
+  r.unbounded([&] { return r.math<math::CoshOp>(r.x()); });
 }
 static void differentiate(math::SqrtOp, Rule &r) {
   r.set(0, r.div(r.mul(r.dy, r.c(0.5)), r.y()));

@@ -10,13 +10,14 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "AxisBuilder.h"
 #include "heddle/Dialect/Heddle/Transforms/Passes.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/Support/MathExtras.h"
+
+#include <cmath>
 
 using namespace mlir;
 using namespace heddle;
@@ -26,117 +27,60 @@ namespace heddle {
 #include "heddle/Dialect/Heddle/Transforms/Passes.h.inc"
 } // namespace heddle
 
-/// exp of it is 0 in f32 whatever a chunk's other logs add, and sums of it are
-/// finite: -inf times 0 would be NaN.
-static constexpr double kLowestLogDecay = -1e5;
+/// exp of it is 0 in f32 beside what a chunk's other logs may add, and sums of
+/// it are finite: -inf times 0 would be NaN.
+static constexpr double kLowestLogDecay = -1024;
 
 namespace {
-/// An operand and the letters of its axes.
-struct Named {
-  Value value;
+/// Running sums of a chunk's log decays, in two parts. The coarse parts of the
+/// logs are multiples of a power of two so large that no sum of a chunk rounds,
+/// what is left adds up to less than one such multiple per two positions. The
+/// difference of two running sums is then as exact as adding the logs between
+/// them one by one, whatever they add up to.
+struct LogSums {
+  Value coarse, fine;
   StringRef axes;
 };
 
 /// Writes one ssd op out.
-class Decomposer {
+class Decomposer : AxisBuilder {
 public:
-  Decomposer(RewriterBase &b, SsdOp op, int64_t chunk)
-      : b(b), op(op), loc(op.getLoc()), f32(b.getF32Type()), chunk(chunk) {}
+  Decomposer(RewriterBase &rewriter, SsdOp op, int64_t chunk)
+      : AxisBuilder(rewriter, op.getLoc()), rewriter(rewriter), op(op),
+        chunk(chunk) {}
 
   void run();
 
 private:
-  using Body = function_ref<Value(OpBuilder &, ValueRange)>;
-
-  // Building blocks.
-  Value constant(double value, OpBuilder &b) {
-    return arith::ConstantOp::create(b, loc, b.getF32FloatAttr(value));
-  }
-  Value extend(Value v, OpBuilder &b) {
-    return v.getType().isF32() ? v : arith::ExtFOp::create(b, loc, f32, v);
-  }
-  Value truncate(Value v, Type type, OpBuilder &b) {
-    return v.getType() == type ? v : arith::TruncFOp::create(b, loc, type, v);
-  }
-  Value exp(Value v, OpBuilder &b) { return math::ExpOp::create(b, loc, v); }
-  Value multiply(Value x, Value y, OpBuilder &b) {
-    return arith::MulFOp::create(b, loc, x, y);
-  }
+  int64_t extent(char axis) const override;
   Value equal(Value x, Value y, OpBuilder &b) {
-    return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, x, y);
+    return compare(arith::CmpFPredicate::OEQ, x, y, b);
   }
-  Value select(Value condition, Value x, Value y, OpBuilder &b) {
-    return arith::SelectOp::create(b, loc, condition, x, y);
-  }
-  Value zeros(ArrayRef<int64_t> shape, Type type);
-  Value slice(Value v, int64_t offset, int64_t size);
-  Value reshape(Value v, ArrayRef<int64_t> shape);
-  int64_t extent(char axis) const;
-  Value generic(ArrayRef<Named> inputs, Value init, StringRef outAxes,
-                Body body);
-  Value map(ArrayRef<Named> inputs, StringRef outAxes, Type type, Body body);
-  Value sum(Named input, StringRef outAxes);
-  Value product(Named left, Named right, StringRef outAxes);
 
-  // Steps.
   void measure();
   Value chunked(Value v, ArrayRef<int64_t> heads);
   Value positions(function_ref<bool(int64_t, int64_t)> holds);
   void countResets();
-  Value decayFactor(Value logs, StringRef axes, Value count, StringRef at,
-                    bool untilEnd);
+  void sumLogs();
+  SmallVector<Named> operandsOf(const LogSums &sums);
+  Value clamped(Value log, OpBuilder &b);
+  Value decayFactor(const LogSums &sums, const LogSums *from, StringRef at);
   Value within(Value query, Value key, Value value);
   Value scanStates(Value decays, Value states, Value initial, Value &final);
   void finish(Value out, Value final);
 
-  RewriterBase &b;
+  RewriterBase &rewriter;
   SsdOp op;
-  Location loc;
-  Type f32, element;
+  Type element;
   int64_t chunk;
   int64_t batch, length, chunks, groups, repeat, keyDim, valueDim;
   bool reverse = false;
-  Value logs;        // bnjgr
-  Value upTo, after; // (t, j): j is not after t; j is after t
+  Value upTo;           // (t, j): j is not after t
+  LogSums upToT, whole; // bngrt, bngr: the logs up to t, and all of them
   Value resets,
       resetsTotal; // bnt, bn: resets since the chunk began; none: null
 };
 } // namespace
-
-//===----------------------------------------------------------------------===//
-// Building blocks
-//===----------------------------------------------------------------------===//
-
-Value Decomposer::zeros(ArrayRef<int64_t> shape, Type type) {
-  Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
-  Value empty = tensor::EmptyOp::create(b, loc, shape, type);
-  return linalg::FillOp::create(b, loc, zero, empty).getResult(0);
-}
-
-/// `size` positions of axis 1.
-Value Decomposer::slice(Value v, int64_t offset, int64_t size) {
-  ArrayRef<int64_t> shape = cast<RankedTensorType>(v.getType()).getShape();
-  SmallVector<OpFoldResult> offsets(shape.size(), b.getIndexAttr(0)), sizes,
-      strides(shape.size(), b.getIndexAttr(1));
-  for (int64_t d : shape)
-    sizes.push_back(b.getIndexAttr(d));
-  offsets[1] = b.getIndexAttr(offset);
-  sizes[1] = b.getIndexAttr(size);
-  return tensor::ExtractSliceOp::create(b, loc, v, offsets, sizes, strides);
-}
-
-/// Splits or merges neighbouring axes.
-Value Decomposer::reshape(Value v, ArrayRef<int64_t> shape) {
-  auto type = cast<RankedTensorType>(v.getType());
-  auto result = RankedTensorType::get(shape, type.getElementType());
-  if (type == result)
-    return v;
-  bool expands = result.getRank() > type.getRank();
-  auto groups = getReassociationIndicesForReshape(type, result);
-  if (expands)
-    return tensor::ExpandShapeOp::create(b, loc, result, v, *groups);
-  return tensor::CollapseShapeOp::create(b, loc, result, v, *groups);
-}
 
 int64_t Decomposer::extent(char axis) const {
   switch (axis) {
@@ -156,74 +100,6 @@ int64_t Decomposer::extent(char axis) const {
     return chunk;
   }
 }
-
-/// A generic over the axes of the result and, as reductions, all others.
-Value Decomposer::generic(ArrayRef<Named> inputs, Value init, StringRef outAxes,
-                          Body body) {
-  std::string loops = outAxes.str();
-  for (const Named &input : inputs)
-    for (char axis : input.axes)
-      if (loops.find(axis) == std::string::npos)
-        loops += axis;
-  auto mapOf = [&](StringRef axes) {
-    SmallVector<AffineExpr> exprs;
-    for (char axis : axes)
-      exprs.push_back(b.getAffineDimExpr(loops.find(axis)));
-    return AffineMap::get(loops.size(), 0, exprs, b.getContext());
-  };
-  SmallVector<Value> values;
-  SmallVector<AffineMap> maps;
-  for (const Named &input : inputs) {
-    values.push_back(input.value);
-    maps.push_back(mapOf(input.axes));
-  }
-  maps.push_back(mapOf(outAxes));
-  SmallVector<utils::IteratorType> iterators(loops.size(),
-                                             utils::IteratorType::reduction);
-  std::fill_n(iterators.begin(), outAxes.size(), utils::IteratorType::parallel);
-  return linalg::GenericOp::create(
-             b, loc, init.getType(), values, init, maps, iterators,
-             [&](OpBuilder &nested, Location, ValueRange args) {
-               linalg::YieldOp::create(nested, loc, body(nested, args));
-             })
-      .getResult(0);
-}
-
-Value Decomposer::map(ArrayRef<Named> inputs, StringRef outAxes, Type type,
-                      Body body) {
-  SmallVector<int64_t> shape;
-  for (char axis : outAxes)
-    shape.push_back(extent(axis));
-  Value init = tensor::EmptyOp::create(b, loc, shape, type);
-  return generic(inputs, init, outAxes, body);
-}
-
-Value Decomposer::sum(Named input, StringRef outAxes) {
-  SmallVector<int64_t> shape;
-  for (char axis : outAxes)
-    shape.push_back(extent(axis));
-  return generic({input}, zeros(shape, f32), outAxes,
-                 [&](OpBuilder &b, ValueRange args) -> Value {
-                   return arith::AddFOp::create(b, loc, args[1], args[0]);
-                 });
-}
-
-/// Accumulated in f32.
-Value Decomposer::product(Named left, Named right, StringRef outAxes) {
-  SmallVector<int64_t> shape;
-  for (char axis : outAxes)
-    shape.push_back(extent(axis));
-  return generic({left, right}, zeros(shape, f32), outAxes,
-                 [&](OpBuilder &b, ValueRange args) -> Value {
-                   Value p =
-                       multiply(extend(args[0], b), extend(args[1], b), b);
-                   return arith::AddFOp::create(b, loc, args[2], p);
-                 });
-}
-
-//===----------------------------------------------------------------------===//
-// Steps
-//===----------------------------------------------------------------------===//
 
 void Decomposer::measure() {
   auto query = cast<RankedTensorType>(op.getQuery().getType());
@@ -323,39 +199,88 @@ void Decomposer::countResets() {
   resetsTotal = sum({flags, "bnj"}, "bn");
 }
 
-/// exp(logs), 0 where a reset lies between the position and the chunk's
-/// beginning (or its end, with `untilEnd`).
-Value Decomposer::decayFactor(Value logs, StringRef axes, Value count,
-                              StringRef at, bool untilEnd) {
-  SmallVector<Named> inputs = {{logs, axes}};
-  if (count)
-    inputs.push_back({count, at});
-  if (count && untilEnd)
+/// The log decays, as running sums.
+void Decomposer::sumLogs() {
+  Value logs = chunked(op.getLogDecay(), {groups, repeat});
+  logs = map({{logs, "bnjgr"}}, "bnjgr", f32,
+             [&](OpBuilder &b, ValueRange args) -> Value {
+               return arith::MaximumFOp::create(b, loc, extend(args[0], b),
+                                                constant(kLowestLogDecay, b));
+             });
+  // Sums of a chunk are below 2^24 of it.
+  double unit = std::exp2(llvm::Log2_64_Ceil(chunk) - 14.0);
+  Value coarse = map({{logs, "bnjgr"}}, "bnjgr", f32,
+                     [&](OpBuilder &b, ValueRange args) -> Value {
+                       Value units =
+                           multiply(args[0], constant(1.0 / unit, b), b);
+                       units = math::RoundEvenOp::create(b, loc, units);
+                       return multiply(units, constant(unit, b), b);
+                     });
+  Value fine = map({{logs, "bnjgr"}, {coarse, "bnjgr"}}, "bnjgr", f32,
+                   [&](OpBuilder &b, ValueRange args) {
+                     return subtract(args[0], args[1], b);
+                   });
+  auto running = [&](Value part) {
+    Value spread = map({{part, "bnjgr"}, {upTo, "tj"}}, "bngrtj", f32,
+                       [&](OpBuilder &b, ValueRange args) {
+                         return multiply(args[0], args[1], b);
+                       });
+    return sum({spread, "bngrtj"}, "bngrt");
+  };
+  upToT = {running(coarse), running(fine), "bngrt"};
+  whole = {sum({coarse, "bnjgr"}, "bngr"), sum({fine, "bnjgr"}, "bngr"),
+           "bngr"};
+}
+
+SmallVector<Named> Decomposer::operandsOf(const LogSums &sums) {
+  return {{sums.coarse, sums.axes}, {sums.fine, sums.axes}};
+}
+
+/// exp of the sums, or of what is left of them after `from`; 0 where a reset
+/// lies between. `at` are the axes of positions.
+Value Decomposer::decayFactor(const LogSums &sums, const LogSums *from,
+                              StringRef at) {
+  SmallVector<Named> inputs = operandsOf(sums);
+  if (from)
+    llvm::append_range(inputs, operandsOf(*from));
+  unsigned logs = inputs.size();
+  if (resets && at != "bn")
+    inputs.push_back({resets, at});
+  if (resets && (from || at == "bn"))
     inputs.push_back({resetsTotal, "bn"});
+  StringRef axes = from ? from->axes : sums.axes;
   return map(inputs, axes, f32, [&](OpBuilder &b, ValueRange args) -> Value {
-    if (!count)
-      return exp(args[0], b);
+    auto part = [&](unsigned i) {
+      return from ? subtract(args[i], args[i + 2], b) : args[i];
+    };
+    Value log = clamped(add(part(0), part(1), b), b);
+    if (!resets)
+      return exp(log, b);
     Value zero = constant(0.0, b);
-    Value reaches = equal(args[1], untilEnd ? Value(args[2]) : zero, b);
+    Value reaches = equal(args[logs], from ? Value(args[logs + 1]) : zero, b);
     // Selected on both sides of exp, so that a log that does not count can
     // neither overflow nor make a gradient of NaN.
-    Value finite = select(reaches, args[0], zero, b);
+    Value finite = select(reaches, log, zero, b);
     return select(reaches, exp(finite, b), zero, b);
   });
+}
+
+/// A log decay of several positions: where single ones are known not to be
+/// positive, no rounding makes their sum so.
+Value Decomposer::clamped(Value log, OpBuilder &b) {
+  if (!op.getLogDecayNonpositive())
+    return log;
+  Value zero = constant(0.0, b);
+  Value above = compare(arith::CmpFPredicate::OGT, log, zero, b);
+  return select(above, zero, log, b);
 }
 
 /// What a chunk's own positions give: (bntgrd).
 Value Decomposer::within(Value query, Value key, Value value) {
   Value scores = product({query, "bntgk"}, {key, "bnsgk"}, "bngts");
-  // The sum of the logs after s up to t, term by term: a difference of two
-  // running sums would lose what a large one cannot hold.
-  Value reached = map({{logs, "bnjgr"}, {upTo, "tj"}}, "bngrtj", f32,
-                      [&](OpBuilder &b, ValueRange args) -> Value {
-                        return multiply(args[0], args[1], b);
-                      });
-  Value between = product({reached, "bngrtj"}, {after, "sj"}, "bngrts");
-  SmallVector<Named> inputs = {
-      {between, "bngrts"}, {scores, "bngts"}, {upTo, "ts"}};
+  SmallVector<Named> inputs = {{upToT.coarse, "bngrt"}, {upToT.fine, "bngrt"},
+                               {upToT.coarse, "bngrs"}, {upToT.fine, "bngrs"},
+                               {scores, "bngts"},       {upTo, "ts"}};
   if (resets) {
     inputs.push_back({resets, "bnt"});
     inputs.push_back({resets, "bns"});
@@ -363,13 +288,14 @@ Value Decomposer::within(Value query, Value key, Value value) {
   Value weights = map(
       inputs, "bngrts", element, [&](OpBuilder &b, ValueRange args) -> Value {
         Value zero = constant(0.0, b);
-        Value visible = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT,
-                                              args[2], zero);
+        Value visible = compare(arith::CmpFPredicate::OGT, args[5], zero, b);
         if (resets)
           visible = arith::AndIOp::create(b, loc, visible,
-                                          equal(args[3], args[4], b));
-        Value log = select(visible, args[0], zero, b);
-        Value weight = multiply(exp(log, b), args[1], b);
+                                          equal(args[6], args[7], b));
+        Value log = add(subtract(args[0], args[2], b),
+                        subtract(args[1], args[3], b), b);
+        log = select(visible, clamped(log, b), zero, b);
+        Value weight = multiply(exp(log, b), args[4], b);
         return truncate(select(visible, weight, zero, b), element, b);
       });
   return product({weights, "bngrts"}, {value, "bnsgrd"}, "bntgrd");
@@ -429,7 +355,7 @@ void Decomposer::finish(Value out, Value final) {
     results.push_back(
         tensor::CollapseShapeOp::create(b, loc, final, mergeHeads));
   }
-  b.replaceOp(op, results);
+  rewriter.replaceOp(op, results);
 }
 
 void Decomposer::run() {
@@ -443,7 +369,7 @@ void Decomposer::run() {
       results.push_back(
           initial ? initial
                   : zeros({batch, groups * repeat, keyDim, valueDim}, f32));
-    return b.replaceOp(op, results);
+    return rewriter.replaceOp(op, results);
   }
   if (initial)
     initial = tensor::ExpandShapeOp::create(
@@ -453,30 +379,13 @@ void Decomposer::run() {
   Value query = chunked(op.getQuery(), {groups, keyDim});
   Value key = chunked(op.getKey(), {groups, keyDim});
   Value value = chunked(op.getValue(), {groups, repeat, valueDim});
-  Value decay = chunked(op.getLogDecay(), {groups, repeat});
-  logs = map({{decay, "bnjgr"}}, "bnjgr", f32,
-             [&](OpBuilder &b, ValueRange args) -> Value {
-               return arith::MaximumFOp::create(b, loc, extend(args[0], b),
-                                                constant(kLowestLogDecay, b));
-             });
   upTo = positions(
       [&](int64_t t, int64_t j) { return reverse ? j >= t : j <= t; });
-  after =
-      positions([&](int64_t t, int64_t j) { return reverse ? j < t : j > t; });
   countResets();
-
-  auto masked = [&](Value mask, StringRef axes) {
-    return map({{logs, "bnjgr"}, {mask, axes}}, "bngrtj", f32,
-               [&](OpBuilder &b, ValueRange args) -> Value {
-                 return multiply(args[0], args[1], b);
-               });
-  };
-  Value fromStart = sum({masked(upTo, "tj"), "bngrtj"}, "bngrt");
-  Value toEnd = sum({masked(after, "tj"), "bngrtj"}, "bngrt");
-  Value total = sum({logs, "bnjgr"}, "bngr");
-  Value startFactor = decayFactor(fromStart, "bngrt", resets, "bnt", false);
-  Value endFactor = decayFactor(toEnd, "bngrt", resets, "bnt", true);
-  Value chunkFactor = decayFactor(total, "bngr", resetsTotal, "bn", false);
+  sumLogs();
+  Value startFactor = decayFactor(upToT, nullptr, "bnt");
+  Value endFactor = decayFactor(whole, &upToT, "bnt");
+  Value chunkFactor = decayFactor(whole, nullptr, "bn");
 
   auto decayed = [&](Value factor, Value v) {
     return map({{factor, "bngrt"}, {v, "bntgk"}}, "bngrtk", element,

@@ -52,9 +52,9 @@ private:
 } // namespace
 
 /// Brings a loss into the form that rules exist for: no checkpoints, named
-/// structured ops in their general form, ssd written out. So is attention where
-/// the gradient is differentiated `again`, which heddle.attention_grad cannot
-/// be.
+/// structured ops in their general form, ssd and gradients of linear scans
+/// written out. So is attention where the gradient is differentiated `again`,
+/// which heddle.attention_grad cannot be.
 LogicalResult Expander::prepare(func::FuncOp function, bool again) {
   IRRewriter rewriter(function.getContext());
   SmallVector<CheckpointOp> checkpoints;
@@ -74,6 +74,9 @@ LogicalResult Expander::prepare(func::FuncOp function, bool again) {
         return failure();
     } else if (auto ssd = dyn_cast<SsdOp>(op)) {
       if (failed(decomposeSsd(rewriter, ssd)))
+        return failure();
+    } else if (auto grad = dyn_cast<LinearScanGradOp>(op)) {
+      if (failed(decomposeLinearScanGrad(rewriter, grad)))
         return failure();
     } else if (auto named = dyn_cast<linalg::LinalgOp>(op);
                named && !isa<linalg::FillOp>(op)) {

@@ -98,7 +98,7 @@ def Heddle_SelectiveScanGradOp : Heddle_Op<"selective_scan_grad",
       | `dfinal_state` `(` $dfinal_state `:` type($dfinal_state) `)`)
     attr-dict `:` type($u) `,` type($delta) `,` type($a) `,` type($b) `,` type($c)
     `,` type($dy) `->` `(` type($du) `,` type($ddelta) `,` type($da) `,` type($db)
-    `,` type($dc) custom<ScanGradResults>(type($dd), type($dz),
+    `,` type($dc) `` custom<ScanGradResults>(type($dd), type($dz),
       type($ddelta_bias), type($dinitial_state)) `)`
   }];
   let hasVerifier = 1;
@@ -141,8 +141,9 @@ def Heddle_LinearScanGradOp : Heddle_Op<"linear_scan_grad",
     - /*linear_scan_grad_c7*/ partial_sums needs an `a` that is constant over
       time; da is f32 (B, D) then.
 
-    Created by model builders; differentiation writes a reversed linear_scan
-    and products. Becomes a scan kernel; `heddle-split-scans` adds `partial_sums`.
+    Created by differentiation; a second derivative goes through
+    `heddle-decompose-scan-grad`. Becomes a scan kernel; `heddle-split-scans`
+    adds `partial_sums`.
 
     Example:
 
@@ -187,7 +188,7 @@ def Heddle_LinearScanGradOp : Heddle_Op<"linear_scan_grad",
       | `dfinal_state_imag` `(` $dfinal_state_imag `:` type($dfinal_state_imag) `)`
       | `reset_ids` `(` $reset_ids `:` type($reset_ids) `)`)
     attr-dict `:` type($a) `,` type($h) `,` type($dh) `->` `(` type($da) `,`
-    type($db) custom<LinearScanGradResults>(type($da_imag), type($db_imag),
+    type($db) `` custom<LinearScanGradResults>(type($da_imag), type($db_imag),
       type($dinitial_state), type($dinitial_state_imag)) `)`
   }];
   let hasVerifier = 1;

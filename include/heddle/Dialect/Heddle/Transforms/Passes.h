@@ -25,6 +25,12 @@ llvm::LogicalResult decomposeAttention(mlir::RewriterBase &rewriter,
 llvm::LogicalResult decomposeSsd(mlir::RewriterBase &rewriter, SsdOp op,
                                  int64_t chunk = 128);
 
+/// Rewrites the gradient of a linear scan, of static shape, into a scan the
+/// other way round and structured ops. Emits an error at the op and fails on
+/// dynamic shapes.
+llvm::LogicalResult decomposeLinearScanGrad(mlir::RewriterBase &rewriter,
+                                            LinearScanGradOp op);
+
 /// Replaces a checkpoint by its body.
 void inlineCheckpoint(CheckpointOp op);
 

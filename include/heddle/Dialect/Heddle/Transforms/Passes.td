@@ -37,20 +37,35 @@ def DecomposeSsdPass : Pass<"heddle-decompose-ssd"> {
     per position: memory is that of (B, L, H, chunk) and (B, L / chunk, H, dk,
     dv).
 
-    The log decay between two positions is the f32 sum of the logs between
-    them, never a difference of running sums, so that logs of any size and sign
-    give what the recurrence gives, and logs <= 0 never sum to more than 0: the
-    promise of `log_decay_nonpositive` is not needed. Logs below -1e5 count as
-    -1e5, which decays to zero all the same. Decayed scores, queries and keys
-    are rounded to the element type; sums and states are f32. Every length,
-    resets, groups, both states and `reverse` are covered. A NaN reaches all of
-    its chunk.
+    The log decay between two positions is the difference of two running sums,
+    kept in two parts: multiples of a power of two, whose sums do not round, and
+    the rest, which stays small. So logs of any size and sign give what the
+    recurrence gives. With `log_decay_nonpositive` no difference is above 0. Logs
+    below -1024 count as -1024, which decays to zero all the same. Decayed
+    scores, queries and keys are rounded to the element type; sums and states are
+    f32. Every length, resets, groups, both states and `reverse` are covered. A
+    NaN reaches all of its chunk.
 
     The result uses what differentiation has rules for. Shapes must be static.
   }];
   let options = [
     Option<"chunk", "chunk", "int64_t", "128", "positions of a chunk">
   ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect"
+  ];
+}
+
+def DecomposeScanGradPass : Pass<"heddle-decompose-scan-grad"> {
+  let summary = "rewrites heddle.linear_scan_grad into a scan and plain linalg";
+  let description = [{
+    The cotangents of the states are a `heddle.linear_scan` the other way round;
+    gradients of the decay and of the initial state are products with it. All
+    operands are covered. One kernel for the op reads and writes less:
+    differentiation uses this form where it goes through a gradient, for a second
+    derivative. Shapes must be static.
+  }];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
     "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect"
