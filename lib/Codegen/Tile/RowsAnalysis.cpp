@@ -46,7 +46,8 @@ namespace {
 enum class Role { Point, Row, Col };
 } // namespace
 
-/// The roles of an operand's axes; nullopt where parts are not single positions.
+/// The roles of an operand's axes; nullopt where parts are not single
+/// positions.
 static std::optional<SmallVector<Role>> project(AffineMap map,
                                                 ArrayRef<Role> loops) {
   SmallVector<Role> roles;
@@ -63,7 +64,8 @@ namespace {
 /// Values that were met with the same roles (or axes) before. Norms of norms
 /// meet each value by many paths: without this a walk takes time exponential in
 /// their number.
-template <typename T> class Seen {
+template <typename T>
+class Seen {
 public:
   /// Whether this is the first time.
   bool insert(Value v, ArrayRef<T> how) {
@@ -170,7 +172,7 @@ static bool hasMathAfter(Value v, linalg::GenericOp main) {
 /// tile, the fewer bytes of operands each of its elements costs; small results
 /// are cut until every multiprocessor has a block.
 static void chooseBlockShape(RowsShape &shape, Value root,
-                             linalg::GenericOp main, bool reductions,
+                             linalg::GenericOp main, bool wholeRows,
                              int64_t rows, int64_t cols, int64_t points,
                              int64_t multiprocessors) {
   auto upTo = [](int64_t extent, int64_t most) {
@@ -206,18 +208,45 @@ static void chooseBlockShape(RowsShape &shape, Value root,
     shape.colTile = std::max(shape.colTile, narrowest);
     shape.hiddenTile =
         std::max(std::max<int64_t>(16, upTo(depth, 64)), narrowest);
-  } else if (reductions && shape.col < 0) {
+  } else if (wholeRows && shape.col < 0) {
     shape.rowTile = upTo(rows, 64);
+    // Blocks for all multiprocessors; a warp still reads 128 bytes of a row.
+    while (shape.rowTile > 4 &&
+           points * llvm::divideCeilSigned(rows, shape.rowTile) <
+               multiprocessors)
+      shape.rowTile /= 2;
     shape.reduceTile = 4096 / shape.rowTile;
-  } else if (reductions) {
-    shape.rowTile = upTo(rows, std::max<int64_t>(1, 4096 / std::max<int64_t>(1, cols)));
-    shape.colTile = cols;
+  } else if (wholeRows) {
+    int64_t whole = cols;
+    if (shape.padColumns)
+      whole = llvm::PowerOf2Ceil(static_cast<uint64_t>(cols));
+    shape.rowTile =
+        upTo(rows, std::max<int64_t>(1, 2048 / std::max<int64_t>(1, whole)));
+    shape.colTile = whole;
+    // Sixteen elements to each thread: several tiles of a row live at once.
+    shape.warps = std::clamp<int64_t>(shape.rowTile * whole / 512, 4, 32);
   } else if (shape.col < 0) {
     shape.rowTile = upTo(rows, 1024);
   } else {
     shape.colTile = upTo(cols, 256);
     shape.rowTile = upTo(rows, 2048 / shape.colTile);
   }
+}
+
+/// Whether every reduction on the way to v has a neutral element.
+static bool allCombine(Value v) {
+  DenseSet<Value> seen;
+  SmallVector<Value> work{v};
+  while (!work.empty()) {
+    linalg::GenericOp op = opOf(work.back());
+    if (!seen.insert(work.pop_back_val()).second || !op)
+      continue;
+    if (op.getNumReductionLoops() > 0 && !isRowsContraction(op) &&
+        !matchCombiner(op))
+      return false;
+    llvm::append_range(work, op.getDpsInputs());
+  }
+  return true;
 }
 
 std::optional<RowsShape> heddle::chooseRowsShape(Value root,
@@ -251,8 +280,8 @@ std::optional<RowsShape> heddle::chooseRowsShape(Value root,
     for (int64_t d = 0; d + 1 < rank; ++d)
       if (other < 0 || type.getDimSize(d) >= type.getDimSize(other))
         other = d;
-    // What lies side by side in memory: the lanes of a vector are rows, those of
-    // a warp columns.
+    // What lies side by side in memory: the lanes of a vector are rows, those
+    // of a warp columns.
     if (target.matrixUnits && other >= 0)
       candidates.push_back({other, rank - 1});
     else
@@ -279,8 +308,11 @@ std::optional<RowsShape> heddle::chooseRowsShape(Value root,
   int64_t rows = type.getDimSize(shape.row);
   int64_t cols = shape.col >= 0 ? type.getDimSize(shape.col) : 1;
   int64_t points = type.getNumElements() / std::max<int64_t>(1, rows * cols);
+  // Of rows that long, only statistics that were made before are reduced here.
+  bool wholeRows = reductions && cols <= kMaxRowLength;
   if (target.matrixUnits) {
-    chooseBlockShape(shape, root, main, reductions, rows, cols, points,
+    shape.padColumns = reductions && allCombine(root);
+    chooseBlockShape(shape, root, main, wholeRows, rows, cols, points,
                      target.threads);
     return shape;
   }
@@ -314,7 +346,7 @@ std::optional<RowsShape> heddle::chooseRowsShape(Value root,
     int64_t rowBlocks = points * llvm::divideCeil(rows, shape.rowTile);
     shape.colsInside = hasReductionOver(left) && !hasContraction(left) &&
                        rowBlocks >= target.threads;
-  } else if (reductions) {
+  } else if (wholeRows) {
     int64_t widest = cols;
     shape.rowTile = rowTileUpTo(std::max<int64_t>(
         lanes, (128 * 1024 / 4) / std::max<int64_t>(1, widest)));
@@ -325,7 +357,8 @@ std::optional<RowsShape> heddle::chooseRowsShape(Value root,
       shape.reduceTile = std::clamp<int64_t>(8192 / shape.rowTile, 64, 256);
   } else {
     shape.rowTile = std::min<int64_t>(llvm::alignTo(rows, lanes), 16 * lanes);
-    shape.colTile = evenTile(cols, std::max<int64_t>(1, 8192 / shape.rowTile), 1);
+    shape.colTile =
+        evenTile(cols, std::max<int64_t>(1, 8192 / shape.rowTile), 1);
   }
   return shape;
 }

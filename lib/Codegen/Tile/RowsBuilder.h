@@ -52,6 +52,8 @@ private:
   mlir::Value leaf(mlir::Value buffer, const TileDims &dims);
   std::optional<double> constantFill(mlir::Value v);
   llvm::SmallVector<int64_t> tileShape(const TileDims &dims);
+  /// A range of all columns of a row.
+  TileDim whole(int64_t length) const;
   /// The dims of an operand, from those of the iteration space.
   TileDims project(mlir::OpOperand &operand, llvm::ArrayRef<TileDim> loops);
   /// A loop round `body`, which gets the iteration and the value so far; tiles
@@ -65,6 +67,11 @@ private:
                           llvm::ArrayRef<TileDim> loops);
   mlir::Value reduceTile(mlir::linalg::GenericOp op,
                          llvm::ArrayRef<TileDim> loops, mlir::Value init);
+  mlir::Value termsInside(
+      mlir::linalg::GenericOp op, llvm::ArrayRef<TileDim> loops,
+      llvm::ArrayRef<mlir::Value> inputs,
+      llvm::ArrayRef<llvm::SmallVector<int64_t>> dims,
+      llvm::ArrayRef<bool> isRead);
   mlir::Value reduceInner(mlir::linalg::GenericOp op,
                           llvm::ArrayRef<TileDim> loops, mlir::Value init);
   /// Emits ahead of a loop everything below `v` that does not depend on the

@@ -49,17 +49,15 @@ TileDims RowsBuilder::project(OpOperand &operand, ArrayRef<TileDim> loops) {
     OperandAxis axis = *matchOperandAxis(e, map.getNumDims());
     TileDim d = loops[axis.dim];
     if (!axis.isPlain()) {
-      Value start = axis.part < 0
-                        ? t.index(axis.offset)
-                        : t.mulAdd(loops[axis.part].range.offset, axis.partSize,
-                                   axis.offset);
+      Value start = axis.part < 0 ? t.index(axis.offset)
+                                  : t.mulAdd(loops[axis.part].range.offset,
+                                             axis.partSize, axis.offset);
       d.range.offset =
           d.range.offset
               ? arith::AddIOp::create(b, loc, start, d.range.offset).getResult()
               : start;
       d.range.extent =
           cast<RankedTensorType>(operand.get().getType()).getDimSize(i);
-      d.range.aligned = true; // parts end where the axis does, or before
     }
     dims.push_back(d);
   }
@@ -118,12 +116,65 @@ Value RowsBuilder::elementwise(linalg::GenericOp op, const TileDims &dims,
                        });
 }
 
+/// Arguments of a body of which only some are read, the value so far last.
+static SmallVector<Value> spread(ArrayRef<bool> isRead, ValueRange args,
+                                 Value last) {
+  SmallVector<Value> all;
+  size_t next = 0;
+  for (bool read : isRead)
+    all.push_back(read ? args[next++] : Value());
+  all.push_back(last);
+  return all;
+}
+
+static Value combine(OpBuilder &nb, Operation *combiner, Value a, Value b) {
+  IRMapping mapping;
+  mapping.map(combiner->getOperand(0), a);
+  mapping.map(combiner->getOperand(1), b);
+  return nb.clone(*combiner, mapping)->getResult(0);
+}
+
+/// What a reduction joins, with its neutral element where columns lie beyond
+/// the row's end.
+Value RowsBuilder::termsInside(linalg::GenericOp op, ArrayRef<TileDim> loops,
+                               ArrayRef<Value> inputs,
+                               ArrayRef<SmallVector<int64_t>> dims,
+                               ArrayRef<bool> isRead) {
+  Operation *combiner = matchCombiner(op);
+  Value before = op.getRegion().front().getArguments().back();
+  Value term = combiner->getOperand(combiner->getOperand(0) == before);
+  const AxisRange &columns = loops[innerReduction(op)].range;
+  TypedAttr neutral = *arith::getNeutralElement(combiner);
+  return t.elementwise(
+      inputs, dims, tileShape(TileDims(loops)), term.getType(),
+      [&](OpBuilder &nb, ValueRange args) -> Value {
+        IRMapping mapping;
+        Block &block = op.getRegion().front();
+        SmallVector<Value> all = spread(isRead, args, Value());
+        for (auto [arg, value] : llvm::zip(block.getArguments(), all))
+          if (value)
+            mapping.map(arg, value);
+        for (Operation &inner : block.without_terminator())
+          if (&inner != combiner)
+            nb.clone(inner, mapping);
+        Value end = t.index(columns.extent);
+        if (columns.offset)
+          end = arith::SubIOp::create(nb, loc, end, columns.offset);
+        Value inside =
+            arith::CmpIOp::create(nb, loc, arith::CmpIPredicate::slt,
+                                  linalg::IndexOp::create(nb, loc, 1), end);
+        Value none = arith::ConstantOp::create(nb, loc, neutral);
+        return arith::SelectOp::create(nb, loc, inside,
+                                       mapping.lookupOrDefault(term), none);
+      });
+}
+
 /// Reduces a tile whose columns are a range of the inner reduction into `init`,
 /// with as many inputs as the graph op reads.
 Value RowsBuilder::reduceTile(linalg::GenericOp op, ArrayRef<TileDim> loops,
                               Value init) {
   SmallVector<Value> inputs;
-  SmallVector<AffineMap> maps;
+  SmallVector<SmallVector<int64_t>> dims;
   auto map = [&](ArrayRef<int64_t> d) {
     SmallVector<AffineExpr> exprs;
     for (int64_t i : d)
@@ -138,21 +189,30 @@ Value RowsBuilder::reduceTile(linalg::GenericOp op, ArrayRef<TileDim> loops,
       continue;
     TileDims d = project(*operand, loops);
     inputs.push_back(get(operand->get(), d));
-    maps.push_back(map(loopDims(d, loops)));
+    dims.push_back(loopDims(d, loops));
   }
+  if (!loops[innerReduction(op)].range.aligned) {
+    inputs = {termsInside(op, loops, inputs, dims, isRead)};
+    dims = {{0, 1}};
+    isRead.clear();
+  }
+  SmallVector<AffineMap> maps;
+  for (ArrayRef<int64_t> d : dims)
+    maps.push_back(map(d));
   maps.push_back(map({0}));
   utils::IteratorType iterators[] = {utils::IteratorType::parallel,
                                      utils::IteratorType::reduction};
   return linalg::GenericOp::create(
              b, loc, init.getType(), inputs, init, maps, iterators,
              [&](OpBuilder &nb, Location l, ValueRange args) {
-               SmallVector<Value> all;
-               size_t next = 0;
-               for (bool read : isRead)
-                 all.push_back(read ? args[next++] : Value());
-               all.push_back(args.back());
-               linalg::YieldOp::create(nb, l,
-                                       cloneBody(nb, op.getRegion(), all));
+               Value next;
+               if (isRead.empty())
+                 next = combine(nb, matchCombiner(op), args[1], args[0]);
+               else
+                 next =
+                     cloneBody(nb, op.getRegion(),
+                               spread(isRead, args.drop_back(), args.back()));
+               linalg::YieldOp::create(nb, l, next);
              })
       .getResult(0);
 }
@@ -166,7 +226,7 @@ Value RowsBuilder::reduceInner(linalg::GenericOp op, ArrayRef<TileDim> loops,
   Operation *combiner = matchCombiner(op);
   int64_t piece = shape.reduceTile;
   if (piece == 0 || piece >= length || !combiner) {
-    at[inner] = TileDim::tile({}, length, length, 1);
+    at[inner] = whole(length);
     return reduceTile(op, at, init);
   }
   for (OpOperand *operand : op.getDpsInputOperands()) {
@@ -184,34 +244,37 @@ Value RowsBuilder::reduceInner(linalg::GenericOp op, ArrayRef<TileDim> loops,
   }
   auto type = cast<RankedTensorType>(init.getType());
   auto neutral = *arith::getNeutralElement(combiner);
-  double value = isa<FloatAttr>(neutral)
-                     ? cast<FloatAttr>(neutral).getValueAsDouble()
-                     : static_cast<double>(
-                           cast<IntegerAttr>(neutral).getValue().getSExtValue());
-  auto add = [&](Value offset, int64_t size, Value acc) -> Value {
+  double value =
+      isa<FloatAttr>(neutral)
+          ? cast<FloatAttr>(neutral).getValueAsDouble()
+          : static_cast<double>(
+                cast<IntegerAttr>(neutral).getValue().getSExtValue());
+  // `kept` of the columns are within the row.
+  auto add = [&](Value offset, int64_t size, int64_t kept, Value acc) -> Value {
     at[inner] = TileDim::tile(offset, size, length, 1);
-    at[inner].range.aligned = true;
+    at[inner].range.aligned = size == kept;
     Value part = reduceTile(
         op, at, t.fill(type.getShape(), type.getElementType(), value));
     return t.elementwise({acc, part}, {{0}, {0}}, type.getShape(),
                          type.getElementType(),
                          [&](OpBuilder &nb, ValueRange args) {
-                           IRMapping mapping;
-                           mapping.map(combiner->getOperands(), args);
-                           return nb.clone(*combiner, mapping)->getResult(0);
+                           return combine(nb, combiner, args[0], args[1]);
                          });
   };
   int64_t trips = length / piece, rest = length % piece;
   Value sum = loop(trips, init, [&](Value i, Value acc) {
-    return add(t.mulAdd(i, piece), piece, acc);
+    return add(t.mulAdd(i, piece), piece, piece, acc);
   });
-  return rest ? add(t.index(trips * piece), rest, sum) : sum;
+  if (rest == 0)
+    return sum;
+  return add(t.index(trips * piece),
+             shape.padColumns ? llvm::PowerOf2Ceil(rest) : rest, rest, sum);
 }
 
 Value RowsBuilder::loop(int64_t trips, Value start,
                         function_ref<Value(Value, Value)> body) {
-  auto loop = scf::ForOp::create(b, loc, t.index(0), t.index(trips), t.index(1),
-                                 start);
+  auto loop =
+      scf::ForOp::create(b, loc, t.index(0), t.index(trips), t.index(1), start);
   size_t scope = made.size();
   {
     OpBuilder::InsertionGuard guard(b);

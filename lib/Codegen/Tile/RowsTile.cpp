@@ -32,6 +32,11 @@ SmallVector<int64_t> RowsBuilder::tileShape(const TileDims &dims) {
   return s;
 }
 
+TileDim RowsBuilder::whole(int64_t length) const {
+  int64_t size = shape.padColumns ? llvm::PowerOf2Ceil(length) : length;
+  return TileDim::tile({}, size, length, 1);
+}
+
 std::optional<double> RowsBuilder::constantFill(Value v) {
   Attribute attr;
   if (auto fill = v.getDefiningOp<linalg::FillOp>())
@@ -63,7 +68,8 @@ Value RowsBuilder::leaf(Value buffer, const TileDims &dims) {
 
 Value RowsBuilder::get(Value v, const TileDims &dims) {
   for (auto &[value, d, tile] : made)
-    if (value == v && llvm::equal(d, dims, [](const TileDim &x, const TileDim &y) {
+    if (value == v &&
+        llvm::equal(d, dims, [](const TileDim &x, const TileDim &y) {
           return x.sameAs(y);
         }))
       return tile;
@@ -89,8 +95,9 @@ void RowsBuilder::build(ArrayRef<Value> roots, const RowsShape &rowsShape) {
   SmallVector<OpFoldResult> grid;
   SmallVector<int64_t> gridAxis;
   int64_t numColTiles =
-      shape.col >= 0 ? llvm::divideCeil(type.getDimSize(shape.col), shape.colTile)
-                     : 1;
+      shape.col >= 0
+          ? llvm::divideCeil(type.getDimSize(shape.col), shape.colTile)
+          : 1;
   for (int64_t d = 0; d < type.getRank(); ++d) {
     if (d == shape.row || d == shape.col)
       continue;
@@ -102,7 +109,11 @@ void RowsBuilder::build(ArrayRef<Value> roots, const RowsShape &rowsShape) {
         llvm::divideCeil(type.getDimSize(shape.row), shape.rowTile)));
     gridAxis.push_back(shape.row);
   }
-  bool colsInGrid = shape.col >= 0 && !shape.colsInside;
+  // Where one tile has all columns, it is the one that reductions ask for.
+  bool wholeTile =
+      shape.col >= 0 && shape.padColumns && numColTiles == 1 &&
+      whole(type.getDimSize(shape.col)).range.size == shape.colTile;
+  bool colsInGrid = shape.col >= 0 && !shape.colsInside && !wholeTile;
   if (colsInGrid) {
     grid.push_back(b.getIndexAttr(numColTiles));
     gridAxis.push_back(shape.col);
@@ -118,9 +129,11 @@ void RowsBuilder::build(ArrayRef<Value> roots, const RowsShape &rowsShape) {
     Value iv = forall.getInductionVar(i);
     int64_t extent = type.getDimSize(d);
     if (d == shape.row)
-      dims[d] = TileDim::tile(t.mulAdd(iv, shape.rowTile), shape.rowTile, extent, 0);
+      dims[d] =
+          TileDim::tile(t.mulAdd(iv, shape.rowTile), shape.rowTile, extent, 0);
     else if (d == shape.col)
-      dims[d] = TileDim::tile(t.mulAdd(iv, shape.colTile), shape.colTile, extent, 1);
+      dims[d] =
+          TileDim::tile(t.mulAdd(iv, shape.colTile), shape.colTile, extent, 1);
     else
       dims[d] = TileDim::point(iv, extent);
   }
@@ -146,7 +159,7 @@ void RowsBuilder::build(ArrayRef<Value> roots, const RowsShape &rowsShape) {
     emit(dims);
   } else if (numColTiles == 1) {
     int64_t extent = type.getDimSize(shape.col);
-    dims[shape.col] = TileDim::tile({}, extent, extent, 1);
+    dims[shape.col] = whole(extent);
     emit(dims);
   } else {
     int64_t extent = type.getDimSize(shape.col);
@@ -155,13 +168,13 @@ void RowsBuilder::build(ArrayRef<Value> roots, const RowsShape &rowsShape) {
     dims[shape.col] = TileDim::tile({}, extent, extent, 1);
     for (Value root : roots)
       prefetch(root, dims, unknown);
-    auto columns =
-        scf::ForOp::create(b, loc, t.index(0), t.index(numColTiles), t.index(1));
+    auto columns = scf::ForOp::create(b, loc, t.index(0), t.index(numColTiles),
+                                      t.index(1));
     OpBuilder::InsertionGuard inner(b);
     b.setInsertionPoint(columns.getBody()->getTerminator());
     dims[shape.col] =
         TileDim::tile(t.mulAdd(columns.getInductionVar(), shape.colTile),
-                  shape.colTile, extent, 1);
+                      shape.colTile, extent, 1);
     emit(dims);
   }
   if (shape.warps)
@@ -180,8 +193,7 @@ void RowsBuilder::build(ArrayRef<Value> roots, const RowsShape &rowsShape) {
 LogicalResult heddle::buildRowsTile(func::FuncOp kernel,
                                     const TileTarget &target) {
   SmallVector<Value> roots;
-  for (auto write :
-       kernel.getOps<bufferization::MaterializeInDestinationOp>())
+  for (auto write : kernel.getOps<bufferization::MaterializeInDestinationOp>())
     roots.push_back(write.getSource());
   std::optional<RowsShape> shape = chooseRowsShape(roots.front(), target);
   if (!shape)

@@ -2,17 +2,20 @@
 
 // Each kernel becomes a gpu.module with one kernel, whose grid is along x.
 
-// A row is reduced where it lies, and spread again. What is outside of the buffer
-// is padding. The result goes over the input, which others may still read.
+// A row is reduced where it lies, and spread again. Tiles have a power of two of
+// columns; what is outside of the buffer is padding, and left out of reductions. The result goes over the input, which others may still read.
 // CHECK-LABEL: gpu.func @rows_70_100_f32(%arg0: memref<70x100xf32>, %arg1: memref<70x100xf32>) kernel
-// CHECK-SAME: heddle.grid = 2 : i64
+// CHECK-SAME: heddle.grid = 5 : i64
 // CHECK-SAME: heddle_gpu.warps = 4 : i64
 // CHECK-SAME: known_block_size = array<i32: 128, 1, 1>
 // CHECK: %[[B:.*]] = gpu.block_id x
-// CHECK: heddle_gpu.load %arg0[%{{.*}}, %{{.*}}] dims [0, 1] pad %{{.*}} : memref<70x100xf32> -> tensor<64x100xf32, #{{.*}}>
+// CHECK: heddle_gpu.load %arg0[%{{.*}}, %{{.*}}] dims [0, 1] pad %{{.*}} : memref<70x100xf32> -> tensor<16x128xf32, #{{.*}}>
+// CHECK: %[[AT:.*]] = heddle_gpu.iota axis 1
+// CHECK: %[[IN:.*]] = arith.cmpi slt, %[[AT]]
+// CHECK: arith.select %[[IN]]
 // CHECK: %[[MAX:.*]] = heddle_gpu.reduce {{.*}} axis 1
-// CHECK: heddle_gpu.broadcast %{{.*}} dims [1] : tensor<64xf32, #{{.*}}> -> tensor<64x100xf32, #{{.*}}>
-// CHECK: math.exp {{.*}} : tensor<64x100xf32, #{{.*}}>
+// CHECK: heddle_gpu.broadcast %{{.*}} dims [1] : tensor<16xf32, #{{.*}}> -> tensor<16x128xf32, #{{.*}}>
+// CHECK: math.exp {{.*}} : tensor<16x128xf32, #{{.*}}>
 // CHECK: heddle_gpu.reduce add %{{.*}} axis 1
 // CHECK: arith.divf
 // CHECK: heddle_gpu.barrier

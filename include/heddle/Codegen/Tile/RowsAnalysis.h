@@ -39,6 +39,9 @@ struct OperandAxis {
 std::optional<OperandAxis> matchOperandAxis(mlir::AffineExpr e,
                                             unsigned numDims);
 
+/// Longest row that stays on chip between its reduction and what reads it again.
+constexpr int64_t kMaxRowLength = 8192;
+
 /// The reduction loop that becomes columns of tiles; others go round it.
 unsigned innerReduction(mlir::linalg::GenericOp op);
 
@@ -69,6 +72,9 @@ struct RowsShape {
   int64_t depthTile = 256;  // of a contraction's reduction axis
   int64_t hiddenTile = 128; // of the hidden axis between two contractions
   int64_t reduceTile = 0;   // columns at a time of what is reduced; 0: all
+  /// Rows that are whole have a power of two of columns; those beyond the end
+  /// are left out of reductions.
+  bool padColumns = false;
   bool colsInside = false;  // one block makes all columns of its rows
   int64_t warps = 0;        // of a block on a GPU; 0: the default
   int64_t stages = 0;       // of copies on a GPU; 0: the default

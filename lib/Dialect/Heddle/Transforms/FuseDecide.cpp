@@ -15,8 +15,6 @@ using namespace heddle;
 
 /// Columns of a second contraction whose accumulator stays on chip.
 static constexpr int64_t kMaxMlpColumns = 512;
-/// Longest reduction that is recomputed from a whole row in scratch.
-static constexpr int64_t kMaxRowLength = 8192;
 
 /// Whether a slice of constant offsets starts at a multiple of 16 bytes, as the
 /// kernels of a GPU expect of buffers.

@@ -151,17 +151,8 @@ struct FuseKernels : heddle::impl::FuseKernelsPassBase<FuseKernels> {
         entries.push_back(f);
     for (func::FuncOp f : entries) {
       IRRewriter rewriter(&getContext());
-      SmallVector<linalg::SoftmaxOp> softmaxes;
-      f.walk([&](linalg::SoftmaxOp op) { softmaxes.push_back(op); });
-      for (linalg::SoftmaxOp op : softmaxes) {
-        rewriter.setInsertionPoint(op);
-        FailureOr<SmallVector<Value>> parts = op.decomposeOperation(rewriter);
-        if (failed(parts)) {
-          op->emitOpError("cannot be decomposed");
-          return signalPassFailure();
-        }
-        rewriter.replaceOp(op, *parts);
-      }
+      if (failed(decomposeSoftmax(rewriter, f)))
+        return signalPassFailure();
       SmallVector<linalg::LinalgOp> named;
       f.walk([&](linalg::LinalgOp op) {
         if (!isa<linalg::GenericOp, linalg::FillOp>(op))

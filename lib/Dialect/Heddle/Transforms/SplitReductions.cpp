@@ -400,7 +400,23 @@ void Splitter::split(linalg::GenericOp op) {
     splitLoops(op);
 }
 
+LogicalResult heddle::decomposeSoftmax(RewriterBase &rewriter,
+                                       func::FuncOp function) {
+  SmallVector<linalg::SoftmaxOp> ops;
+  function.walk([&](linalg::SoftmaxOp op) { ops.push_back(op); });
+  for (linalg::SoftmaxOp op : ops) {
+    rewriter.setInsertionPoint(op);
+    FailureOr<SmallVector<Value>> parts = op.decomposeOperation(rewriter);
+    if (failed(parts))
+      return op->emitOpError("cannot be decomposed");
+    rewriter.replaceOp(op, *parts);
+  }
+  return success();
+}
+
 LogicalResult Splitter::run() {
+  if (failed(decomposeSoftmax(b, function)))
+    return failure();
   SmallVector<linalg::LinalgOp> named;
   function.walk([&](linalg::LinalgOp op) {
     if (isa<linalg::ReduceOp, linalg::DotOp>(op))

@@ -91,6 +91,13 @@ def reductions():
     f = Function("running_sum_over_time")
     x = f.softmax(f.argument((17, 40), values="normal(1, 30.0)"), 1)
     f.write(f.reduce(x, 0))
+    # Rows longer than what stays on chip, and just not.
+    for n in (3000, 8192, 20000):
+        f = Function(f"wide_softmax_{n}")
+        f.write(f.softmax(f.argument((3, n), values="normal(1, 3.0)"), 1))
+    f = Function("wide_layer_norm_bf16")
+    x = f.cast(f.argument((2, 5000), "bf16"), "f32")
+    f.write(f.cast(f.layer_norm(x, f.argument((5000,)), f.argument((5000,))), "bf16"))
     f = Function("masked_softmax_with_whole_rows_masked_finite")
     f.write(f.softmax(f.argument((3, 40), values="full(-1e30).put(1, 5, 0.0)"), 1))
 

@@ -14,6 +14,11 @@ namespace heddle {
 #define GEN_PASS_DECL
 #include "heddle/Dialect/Heddle/Transforms/Passes.h.inc"
 
+/// Replaces the linalg.softmax ops of a function by reductions and elementwise
+/// ops.
+llvm::LogicalResult decomposeSoftmax(mlir::RewriterBase &rewriter,
+                                     mlir::func::FuncOp function);
+
 /// Rewrites one attention op of static shape into linalg, tensor, arith and
 /// math. Emits an error at the op and fails on dynamic shapes.
 llvm::LogicalResult decomposeAttention(mlir::RewriterBase &rewriter,
