@@ -247,3 +247,27 @@ func.func @layer_loop(%x: tensor<4xf32>, %ws: tensor<3x4xf32>) -> tensor<3x4xf32
     : (tensor<4xf32>, tensor<3x4xf32>) -> (tensor<f32>, tensor<3x4xf32>)
   return %g : tensor<3x4xf32>
 }
+
+// The gradient of a parameter that is cast is the f32 product, whichever form the
+// cast has, and behind views.
+// CHECK-LABEL: func.func @gradients_of_cast_parameters_are_not_rounded
+// CHECK-NOT: arith.truncf
+// CHECK: return
+func.func private @product_of_cast(%w: tensor<8x6xf32>, %x: tensor<4x48xbf16>) -> tensor<f32> {
+  %e = tensor.empty() : tensor<8x6xbf16>
+  %h = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]} ins(%w : tensor<8x6xf32>) outs(%e : tensor<8x6xbf16>) {
+  ^bb0(%p: f32, %o: bf16):
+    %m = arith.truncf %p : f32 to bf16
+    linalg.yield %m : bf16
+  } -> tensor<8x6xbf16>
+  %v = tensor.collapse_shape %h [[0, 1]] : tensor<8x6xbf16> into tensor<48xbf16>
+  %z = arith.constant dense<0.0> : tensor<4xf32>
+  %y = linalg.matvec ins(%x, %v : tensor<4x48xbf16>, tensor<48xbf16>) outs(%z : tensor<4xf32>) -> tensor<4xf32>
+  %zz = arith.constant dense<0.0> : tensor<f32>
+  %l = linalg.reduce { arith.addf } ins(%y : tensor<4xf32>) outs(%zz : tensor<f32>) dimensions = [0]
+  return %l : tensor<f32>
+}
+func.func @gradients_of_cast_parameters_are_not_rounded(%w: tensor<8x6xf32>, %x: tensor<4x48xbf16>) -> tensor<8x6xf32> {
+  %v, %g = heddle.value_and_grad @product_of_cast(%w, %x) wrt [0] : (tensor<8x6xf32>, tensor<4x48xbf16>) -> (tensor<f32>, tensor<8x6xf32>)
+  return %g : tensor<8x6xf32>
+}

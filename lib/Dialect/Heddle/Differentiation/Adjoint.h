@@ -26,25 +26,6 @@ struct LoopNest {
   }
 };
 
-/// What `value` was made from by a cast and nothing else, on tensors or in the
-/// body of an elementwise generic; null where it was not.
-template <typename CastOp> mlir::Value sourceOfCast(mlir::Value value) {
-  if (auto cast = value.getDefiningOp<CastOp>())
-    return cast.getIn();
-  auto generic = value.getDefiningOp<mlir::linalg::GenericOp>();
-  if (!generic || generic.getNumDpsInputs() != 1 ||
-      generic->getNumResults() != 1 || generic.getNumReductionLoops() != 0 ||
-      !llvm::all_of(generic.getIndexingMapsArray(),
-                    [](mlir::AffineMap map) { return map.isIdentity(); }))
-    return {};
-  mlir::Block &body = *generic.getBody();
-  auto cast =
-      body.getTerminator()->getOperand(0).template getDefiningOp<CastOp>();
-  if (!cast || cast.getIn() != body.getArgument(0))
-    return {};
-  return generic.getDpsInputs()[0];
-}
-
 /// Removes ops of a body that nothing but `wanted` needs.
 void eraseDead(mlir::Block &body, mlir::Value wanted);
 /// The same, and then inputs that nobody reads.

@@ -68,7 +68,7 @@ Value Adjoint::addElement(Value value, AffineMap map) {
         inner, loc, cast<TypedAttr>(dense.getSplatValue<Attribute>()));
   }
   // A product then reads 16-bit operands as they are in memory.
-  Value narrow = sourceOfCast<arith::ExtFOp>(value);
+  Value narrow = widenedFrom(value);
   if (!narrow)
     narrow = value;
   nest.inputs.push_back({narrow, map});

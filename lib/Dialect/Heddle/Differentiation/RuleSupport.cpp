@@ -5,6 +5,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/TypeUtilities.h"
 
 using namespace mlir;
@@ -53,9 +54,62 @@ Value heddle::castElements(OpBuilder &b, Location loc, Value value,
   return arith::TruncFOp::create(b, loc, type, value);
 }
 
+Operation *heddle::definingCast(Value value, Value &source) {
+  Operation *op = value.getDefiningOp();
+  if (isa_and_nonnull<arith::TruncFOp, arith::ExtFOp>(op)) {
+    source = op->getOperand(0);
+    return op;
+  }
+  auto generic = dyn_cast_or_null<linalg::GenericOp>(op);
+  if (!generic || generic.getNumDpsInputs() != 1 ||
+      generic->getNumResults() != 1 || generic.getNumReductionLoops() != 0 ||
+      !llvm::all_of(generic.getIndexingMapsArray(),
+                    [](AffineMap map) { return map.isIdentity(); }))
+    return nullptr;
+  Block &body = *generic.getBody();
+  Operation *cast = body.getTerminator()->getOperand(0).getDefiningOp();
+  if (!isa_and_nonnull<arith::TruncFOp, arith::ExtFOp>(cast) ||
+      cast->getOperand(0) != body.getArgument(0))
+    return nullptr;
+  source = generic.getDpsInputs()[0];
+  return cast;
+}
+
+Value heddle::roundedFrom(Value value) {
+  Value source;
+  return isa_and_nonnull<arith::TruncFOp>(definingCast(value, source))
+             ? source
+             : Value();
+}
+
+Value heddle::widenedFrom(Value value) {
+  Value source;
+  return isa_and_nonnull<arith::ExtFOp>(definingCast(value, source)) ? source
+                                                                     : Value();
+}
+
+/// A cotangent as it was before it was rounded, also behind views; else null.
+static Value beforeRounding(OpBuilder &b, Location loc, Value cotangent) {
+  if (Value wide = roundedFrom(cotangent))
+    return wide;
+  Operation *view = cotangent.getDefiningOp();
+  if (!isa_and_nonnull<tensor::ExpandShapeOp, tensor::CollapseShapeOp>(view))
+    return {};
+  Value wide = beforeRounding(b, loc, view->getOperand(0));
+  if (!wide)
+    return {};
+  OperationState state(loc, view->getName());
+  state.addOperands(wide);
+  state.addOperands(view->getOperands().drop_front());
+  state.addTypes(withElement(cotangent.getType(),
+                             getElementTypeOrSelf(wide.getType())));
+  state.propertiesAttr = view->getPropertiesAsAttribute();
+  return b.create(state)->getResult(0);
+}
+
 Value heddle::castCotangent(OpBuilder &b, Location loc, Value cotangent,
                             Type element) {
-  Value wide = sourceOfCast<arith::TruncFOp>(cotangent);
+  Value wide = beforeRounding(b, loc, cotangent);
   unsigned wanted = element.getIntOrFloatBitWidth();
   auto width = [](Value v) {
     return getElementTypeOrSelf(v.getType()).getIntOrFloatBitWidth();

@@ -52,9 +52,9 @@ private:
 } // namespace
 
 /// Brings a loss into the form that rules exist for: no checkpoints, named
-/// structured ops in their general form, ssd and gradients of linear scans
-/// written out. So is attention where the gradient is differentiated `again`,
-/// which heddle.attention_grad cannot be.
+/// structured ops in their general form, casts of whole tensors as such, ssd
+/// and gradients of linear scans written out. So is attention where the
+/// gradient is differentiated `again`, which heddle.attention_grad cannot be.
 LogicalResult Expander::prepare(func::FuncOp function, bool again) {
   IRRewriter rewriter(function.getContext());
   SmallVector<CheckpointOp> checkpoints;
@@ -83,6 +83,19 @@ LogicalResult Expander::prepare(func::FuncOp function, bool again) {
       // What cannot be generalised has no rule, which the sweep reports.
       (void)linalg::generalizeNamedOp(rewriter, named);
     }
+  }
+  // Gradients pass unrounded through a cast that is known as one.
+  SmallVector<linalg::GenericOp> generics;
+  function.walk([&](linalg::GenericOp op) { generics.push_back(op); });
+  for (linalg::GenericOp op : generics) {
+    rewriter.setInsertionPoint(op);
+    Value source;
+    if (op->getNumResults() != 1)
+      continue;
+    if (Operation *cast = definingCast(op.getResult(0), source))
+      rewriter.replaceOp(
+          op, rewriter.create(OperationState(op.getLoc(), cast->getName(),
+                                             source, op->getResultTypes())));
   }
   return success();
 }

@@ -51,6 +51,15 @@ mlir::Value constantLike(mlir::OpBuilder &builder, mlir::Location loc,
 mlir::Value zeros(mlir::OpBuilder &builder, mlir::Location loc,
                   mlir::Type type);
 
+/// The op that casts each element where `value` was made by a cast of floats and
+/// nothing else, on tensors or in the body of an elementwise generic; null where
+/// it was not. `source` is what the cast read.
+mlir::Operation *definingCast(mlir::Value value, mlir::Value &source);
+/// What a rounding to fewer bits read (arith.truncf), and what a widening did
+/// (arith.extf); null where `value` was made by something else.
+mlir::Value roundedFrom(mlir::Value value);
+mlir::Value widenedFrom(mlir::Value value);
+
 /// Converts elements between float types.
 mlir::Value castElements(mlir::OpBuilder &builder, mlir::Location loc,
                          mlir::Value value, mlir::Type element);
