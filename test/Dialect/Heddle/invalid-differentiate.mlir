@@ -178,3 +178,19 @@ func.func @gradient_of_a_vector(%x: tensor<2xf32>) -> tensor<2xf32> {
     : (tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>)
   return %g : tensor<2xf32>
 }
+
+// -----
+
+func.func private @by_bits(%x: tensor<2xf32>) -> tensor<f32> {
+  %i = arith.bitcast %x : tensor<2xf32> to tensor<2xi32>
+  // expected-error @below {{cannot be differentiated: it reads the bits of a value that depends on what is differentiated; use float ops, or leave the argument out of wrt}}
+  %f = arith.bitcast %i : tensor<2xi32> to tensor<2xf32>
+  %z = arith.constant dense<0.0> : tensor<f32>
+  %s = linalg.reduce { arith.addf } ins(%f : tensor<2xf32>) outs(%z : tensor<f32>) dimensions = [0]
+  return %s : tensor<f32>
+}
+func.func @bits_of_a_float_that_varies(%x: tensor<2xf32>) -> tensor<2xf32> {
+  %v, %g = heddle.value_and_grad @by_bits(%x) wrt [0]
+    : (tensor<2xf32>) -> (tensor<f32>, tensor<2xf32>)
+  return %g : tensor<2xf32>
+}

@@ -196,6 +196,15 @@ func.func @minnumf(%a: tensor<5xf32>, %b: tensor<5xf32>) -> tensor<5xf32> {
   return %y : tensor<5xf32>
 }
 
+// The number wins over a NaN, and has the whole gradient.
+func.func @maxnumf_and_minnumf_of_a_nan(%a: tensor<5xf32>) -> tensor<5xf32> {
+  %nan = arith.constant dense<0x7FC00000> : tensor<5xf32>
+  %x = arith.maxnumf %nan, %a : tensor<5xf32>
+  %y = arith.minnumf %x, %nan : tensor<5xf32>
+  %z = arith.mulf %y, %y : tensor<5xf32>
+  return %z : tensor<5xf32>
+}
+
 func.func @atan2(%a: tensor<5xf32> {test.low = 0.5 : f64, test.high = 2.0 : f64}, %b: tensor<5xf32> {test.low = 0.5 : f64, test.high = 2.0 : f64}) -> tensor<5xf32> {
   %y = math.atan2 %a, %b : tensor<5xf32>
   return %y : tensor<5xf32>

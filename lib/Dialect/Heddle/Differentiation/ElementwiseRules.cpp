@@ -66,7 +66,7 @@ public:
   void unary(function_ref<Value()> slope) { set(0, mul(dy, slope())); }
   void unbounded(function_ref<Value()> slope) { set(0, chain(slope())); }
   /// Both operands, equal shares where they are equal, nothing for a NaN.
-  void extremum(arith::CmpFPredicate wins);
+  void extremum(arith::CmpFPredicate wins, bool dropsNaN = false);
   void power();
   void division();
   void arcTangent2();
@@ -110,13 +110,17 @@ Value Rule::scaled(Value factor) {
   return mayOverflow(factor) ? chain(factor) : mul(dy, factor);
 }
 
-void Rule::extremum(arith::CmpFPredicate wins) {
+void Rule::extremum(arith::CmpFPredicate wins, bool dropsNaN) {
   for (unsigned i : {0u, 1u}) {
     if (!wants(i))
       continue;
     Value other = x(1 - i);
     Value tie = compare(arith::CmpFPredicate::OEQ, x(i), other);
-    Value alone = select(compare(wins, x(i), other), dy, c(0.0));
+    Value ahead = compare(wins, x(i), other);
+    if (dropsNaN)
+      ahead = arith::OrIOp::create(
+          b, loc, ahead, compare(arith::CmpFPredicate::UNO, other, other));
+    Value alone = select(ahead, dy, c(0.0));
     set(i, select(tie, mul(dy, c(0.5)), alone));
   }
 }
@@ -191,10 +195,10 @@ static void differentiate(arith::MinimumFOp, Rule &r) {
 }
 /// These return the number of a number and a NaN.
 static void differentiate(arith::MaxNumFOp, Rule &r) {
-  r.extremum(arith::CmpFPredicate::OGT);
+  r.extremum(arith::CmpFPredicate::OGT, /*dropsNaN=*/true);
 }
 static void differentiate(arith::MinNumFOp, Rule &r) {
-  r.extremum(arith::CmpFPredicate::OLT);
+  r.extremum(arith::CmpFPredicate::OLT, /*dropsNaN=*/true);
 }
 static void differentiate(arith::ExtFOp, Rule &r) {
   r.set(0, r.cast(r.dy, r.x()));

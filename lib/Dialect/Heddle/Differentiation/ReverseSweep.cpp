@@ -3,6 +3,8 @@
 #include "heddle/Dialect/Heddle/Differentiation/Differentiation.h"
 #include "heddle/Dialect/Heddle/IR/DifferentiableOpInterface.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Block.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/TypeUtilities.h"
@@ -27,6 +29,7 @@ public:
 private:
   bool isActive(Value v) const { return active.contains(v); }
   Value total(Value v, Location loc);
+  LogicalResult refuseBits();
   LogicalResult visit(Operation *op);
   LogicalResult apply(Operation *op, ArrayRef<Value> cotangents,
                       SmallVectorImpl<Value> &gradients);
@@ -169,9 +172,32 @@ LogicalResult Sweep::visit(Operation *op) {
   return success();
 }
 
+/// Integers end a path, as they do not vary. The bits of a float do, and matter
+/// where they become one again.
+LogicalResult Sweep::refuseBits() {
+  DenseSet<Value> bits;
+  for (Operation &op : block) {
+    bool isCast = isa<arith::BitcastOp, tensor::BitcastOp>(op);
+    bool derived = llvm::any_of(op.getOperands(),
+                                [&](Value v) { return bits.contains(v); });
+    if (isCast && derived && isFloat(op.getResult(0)))
+      return op.emitOpError("cannot be differentiated: it reads the bits of a "
+                            "value that depends on what is differentiated; use "
+                            "float ops, or leave the argument out of wrt");
+    if (!derived && !(isCast && isActive(op.getOperand(0))))
+      continue;
+    for (Value v : op.getResults())
+      if (!isFloat(v))
+        bits.insert(v);
+  }
+  return success();
+}
+
 LogicalResult Sweep::run(ArrayRef<Value> cotangents,
                          SmallVectorImpl<Value> &gradients) {
   active = activeValues(block, inputs);
+  if (failed(refuseBits()))
+    return failure();
   for (Operation &op : block)
     ops.push_back(&op);
   for (auto [output, cotangent] : llvm::zip(outputs, cotangents))
