@@ -31,8 +31,9 @@ class ModelGradients {
 public:
   ModelGradients(mlir::func::FuncOp function);
 
-  /// Gradients of the loss against central differences.
-  void checkAgainstDifferences();
+  /// Gradients of the loss against central differences, of `most` elements of
+  /// each argument spread over it.
+  void checkAgainstDifferences(size_t most = SIZE_MAX);
   /// Gradients of the sum of random multiples of the gradients.
   void checkSecondOrder();
   /// The step compiled for the CPU against the reference device.
@@ -43,7 +44,7 @@ private:
   mlir::func::FuncOp addStep(mlir::func::FuncOp loss, llvm::StringRef name);
   mlir::func::FuncOp addDirectional(mlir::func::FuncOp loss);
   void drawInputs(mlir::func::FuncOp of);
-  void check(mlir::func::FuncOp loss, mlir::func::FuncOp step);
+  void check(mlir::func::FuncOp loss, mlir::func::FuncOp step, size_t most);
 
   mlir::OwningOpRef<mlir::ModuleOp> module;
   mlir::func::FuncOp model, loss, step;
