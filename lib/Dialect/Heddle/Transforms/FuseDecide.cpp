@@ -35,6 +35,15 @@ static bool isAligned(tensor::ExtractSliceOp slice) {
 }
 
 OpClass Fuser::classify(Operation *op) {
+  auto [it, isNew] = classOf.try_emplace(op, OpClass::Loops);
+  if (!isNew)
+    return it->second;
+  OpClass c = computeClass(op);
+  classOf[op] = c;
+  return c;
+}
+
+OpClass Fuser::computeClass(Operation *op) {
   if (isa<tensor::EmptyOp>(op))
     return OpClass::Free;
   // A constant tensor that is not a splat has bytes of its own.
