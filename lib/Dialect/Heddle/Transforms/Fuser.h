@@ -46,6 +46,8 @@ private:
   bool reductionIn(mlir::Value v);
   bool reductionIn(mlir::Value v, llvm::DenseSet<mlir::Value> &seen);
 
+  bool isCostly(mlir::Value v);
+
   bool isReduced(mlir::Value v);
   bool isSharedSum(mlir::Value v);
 
