@@ -142,6 +142,7 @@ void storePlan(const Function &function, int threads, Row &row) {
   row["out_mb"] = toMiB(plan.outBytes + table);
   row["alias_mb"] = toMiB(plan.aliasBytes);
   row["work_mb"] = toMiB(plan.workBytes);
+  row["max_live_mb"] = toMiB(plan.maxLiveBytes);
   row["footprint_mb"] = toMiB(plan.footprintBytes(threads) + table);
 }
 
@@ -222,7 +223,7 @@ const std::vector<std::string> &resultKeys() {
       "params",    "finite",       "rel_err", "max_abs_err", "trace_s",
       "compile_s", "first_call_s", "inner",   "median_ms",   "q1_ms",
       "q3_ms",     "temp_mb",      "arg_mb",  "out_mb",      "alias_mb",
-      "work_mb",   "footprint_mb"};
+      "work_mb",   "max_live_mb",  "footprint_mb"};
   return keys;
 }
 

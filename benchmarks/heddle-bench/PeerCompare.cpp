@@ -72,6 +72,15 @@ double plannedNumber(const Row &row, const std::string &key) {
   return number(row, key, number(row, "xla_" + key, nan));
 }
 
+/// Bytes of a call in all.
+double footprint(const Row &row) {
+  double alias = plannedNumber(row, "alias_mb");
+  return number(row, "footprint_mb",
+                plannedNumber(row, "arg_mb") + plannedNumber(row, "out_mb") +
+                    plannedNumber(row, "temp_mb") -
+                    (std::isfinite(alias) ? alias : 0));
+}
+
 std::string ratioText(double ratio) {
   return std::isfinite(ratio) && ratio > 0 ? formatNumber(ratio) : "-";
 }
@@ -158,7 +167,7 @@ int printComparison(std::ostream &out, const std::string &title,
                "temp ours/theirs", "work/temp", "arg, out"});
   std::map<std::pair<std::string, std::string>, Means> means;
   // Our work beside the smallest temporaries of anybody, per suite.
-  std::map<std::string, GeoMean> leastTemp;
+  std::map<std::string, GeoMean> leastTemp, leastFootprint;
   std::set<std::string> hidden = {"impl"};
   int pairs = 0;
   for (const Row &row : rows) {
@@ -166,10 +175,13 @@ int printComparison(std::ostream &out, const std::string &title,
     if (row.contains("error") || found == byWork.end())
       continue;
     std::string suite = valueText(row.value("suite", Row("attention")));
-    double least = std::nan("");
-    for (const auto &[impl, peer] : found->second)
+    double least = std::nan(""), leastWhole = std::nan("");
+    for (const auto &[impl, peer] : found->second) {
       least = std::fmin(least, plannedNumber(*peer, "temp_mb"));
+      leastWhole = std::fmin(leastWhole, footprint(*peer));
+    }
     leastTemp[suite].add(plannedNumber(row, "work_mb") / least);
+    leastFootprint[suite].add(footprint(row) / leastWhole);
     for (const auto &[impl, peer] : found->second) {
       ++pairs;
       double nan = std::nan("");
@@ -218,6 +230,10 @@ int printComparison(std::ostream &out, const std::string &title,
   for (const auto &[suite, mean] : leastTemp)
     if (mean.count)
       out << "  " << suite << ": work beside the least temp of each row "
+          << mean.text("x") << "\n";
+  for (const auto &[suite, mean] : leastFootprint)
+    if (mean.count)
+      out << "  " << suite << ": footprint beside the least of each row "
           << mean.text("x") << "\n";
   return pairs;
 }

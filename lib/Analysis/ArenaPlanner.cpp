@@ -3,6 +3,7 @@
 #include "heddle/Analysis/ArenaPlanner.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <limits>
 #include <numeric>
@@ -11,6 +12,9 @@
 using namespace heddle;
 
 namespace {
+/// Up to so many items a search takes all the steps that it may.
+constexpr int64_t kFewItems = 128;
+
 int64_t alignUp(int64_t n, int64_t a) { return (n + a - 1) / a * a; }
 
 /// A placement under construction; items are placed and taken back in stack
@@ -18,26 +22,20 @@ int64_t alignUp(int64_t n, int64_t a) { return (n + a - 1) / a * a; }
 class Placement {
 public:
   Placement(const std::vector<ArenaItem> &items,
-            const std::vector<BorrowedRegion> &regions, int64_t alignment)
+            const std::vector<BorrowedRegion> &regions,
+            const std::vector<std::vector<uint32_t>> &candidates,
+            int64_t alignment)
       : items(items), regions(regions), alignment(alignment),
-        placed(regions.size() + 1), offsets(items.size(), -1),
-        regionOf(items.size(), -1) {}
+        candidates(candidates), placed(regions.size() + 1),
+        offsets(items.size(), -1), regionOf(items.size(), -1) {}
 
   /// Puts item i at the lowest gap of the first region that takes it, else of
   /// the arena.
   void push(size_t i, bool borrow) {
     int64_t size = alignUp(items[i].size, alignment);
-    for (size_t r = 0; borrow && r < regions.size(); ++r) {
-      const BorrowedRegion &region = regions[r];
-      bool busy = std::any_of(
-          region.busy.begin(), region.busy.end(), [&](const auto &interval) {
-            return interval.first <= items[i].end &&
-                   items[i].begin <= interval.second;
-          });
-      if (busy || items[i].size > region.size)
-        continue;
+    for (uint32_t r : candidates[borrow ? i : items.size()]) {
       int64_t at = lowestGap(placed[r], i, size);
-      if (at + items[i].size > region.size)
+      if (at + items[i].size > regions[r].size)
         continue;
       insert(placed[r], i, at, r);
       return;
@@ -89,6 +87,7 @@ private:
   const std::vector<ArenaItem> &items;
   const std::vector<BorrowedRegion> &regions;
   int64_t alignment;
+  const std::vector<std::vector<uint32_t>> &candidates;
   std::vector<std::vector<size_t>> placed; // by offset; the last is the arena
   std::vector<int64_t> offsets, regionOf;
   std::vector<int64_t> bytes{0}; // of the arena, after each push into it
@@ -147,6 +146,27 @@ private:
   size_t width = 0;
 };
 
+/// By item, the regions that are free while it lives and large enough; none for
+/// one item more, which stands for all that may not borrow.
+std::vector<std::vector<uint32_t>>
+findCandidates(const std::vector<ArenaItem> &items,
+               const std::vector<BorrowedRegion> &regions) {
+  std::vector<std::vector<uint32_t>> candidates(items.size() + 1);
+  for (size_t i = 0; i < items.size(); ++i)
+    for (size_t r = 0; r < regions.size(); ++r) {
+      const ArenaItem &item = items[i];
+      bool fits = item.size <= regions[r].size &&
+                  std::none_of(regions[r].busy.begin(), regions[r].busy.end(),
+                               [&](const auto &interval) {
+                                 return interval.first <= item.end &&
+                                        item.begin <= interval.second;
+                               });
+      if (fits)
+        candidates[i].push_back(r);
+    }
+  return candidates;
+}
+
 int64_t largestLiveSum(const std::vector<ArenaItem> &items,
                        int64_t alignment) {
   int64_t last = 0;
@@ -192,8 +212,9 @@ ArenaResult heddle::planArena(std::vector<ArenaItem> &items, int64_t alignment,
   };
   // Without borrowed regions the arena cannot be below what lives at once.
   int64_t bound = regions.empty() ? result.maxLive : 0;
+  std::vector<std::vector<uint32_t>> candidates = findCandidates(items, regions);
   auto placeAll = [&](const Plan &plan) {
-    Placement placement(items, regions, alignment);
+    Placement placement(items, regions, candidates, alignment);
     for (size_t i : plan.order)
       placement.push(i, plan.borrow);
     return placement;
@@ -221,9 +242,12 @@ ArenaResult heddle::planArena(std::vector<ArenaItem> &items, int64_t alignment,
       break;
   }
   if (best.bytes > bound) {
-    Placement placement(items, regions, alignment);
+    Placement placement(items, regions, candidates, alignment);
+    // A step looks at what is placed: as many items, as few steps.
+    int64_t steps = searchSteps * kFewItems /
+                    std::max<int64_t>(kFewItems, items.size());
     OrderSearch search(placement, best.order, best.borrow, best.bytes, bound,
-                       searchSteps);
+                       steps);
     search.run();
   }
   Placement placement = placeAll(best);

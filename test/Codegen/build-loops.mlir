@@ -22,9 +22,15 @@
 // CPU-SAME: index, %{{.*}}: memref<64xi8>
 // CPU-SAME: heddle.num_blocks = 2 : i64, heddle.scratch_bytes = 0 : i64
 // CPU-NOT: scf.forall
-func.func @sum(%x: tensor<64x8x9xbf16>) -> tensor<64xbf16> {
+func.func @sum_of_even_elements(%x: tensor<64x15x9xbf16>, %window: tensor<8xbf16>) -> tensor<64xbf16> {
   %z = arith.constant dense<0.0> : tensor<64xbf16>
-  %y = linalg.reduce { arith.addf } ins(%x : tensor<64x8x9xbf16>) outs(%z : tensor<64xbf16>) dimensions = [1, 2]
+  %y = linalg.generic {indexing_maps = [affine_map<(a, i, j) -> (a, 2 * i, j)>, affine_map<(a, i, j) -> (i)>, affine_map<(a, i, j) -> (a)>],
+      iterator_types = ["parallel", "reduction", "reduction"]}
+      ins(%x, %window : tensor<64x15x9xbf16>, tensor<8xbf16>) outs(%z : tensor<64xbf16>) {
+  ^bb0(%e: bf16, %w: bf16, %acc: bf16):
+    %0 = arith.addf %acc, %e : bf16
+    linalg.yield %0 : bf16
+  } -> tensor<64xbf16>
   return %y : tensor<64xbf16>
 }
 

@@ -160,3 +160,75 @@ func.func @result_read_by_a_product_stays_apart(%a: tensor<4x4xf32>) -> (tensor<
   %2 = linalg.tanh ins(%a : tensor<4x4xf32>) outs(%e : tensor<4x4xf32>) -> tensor<4x4xf32>
   return %0, %1, %2 : tensor<4x4xf32>, tensor<4x4xf32>, tensor<4x4xf32>
 }
+
+// -----
+
+// The gradient of a norm's scale sums the unit rows over time. A kernel that sums
+// columns cannot make statistics of rows: these are kept, not the unit rows.
+
+// CHECK-LABEL: func.func @statistics_are_kept_where_columns_are_summed
+// CHECK: %[[MEAN:.*]] = heddle.launch @{{.*}}(%arg0) : (tensor<96x64xf32>) -> tensor<96xf32>
+// CHECK-NEXT: heddle.launch @{{.*}}(%arg0, %[[MEAN]], %arg1) : {{.*}} -> tensor<64xf32>
+// CHECK-NEXT: return
+#tk = affine_map<(t, k) -> (t, k)>
+#t = affine_map<(t, k) -> (t)>
+#k = affine_map<(t, k) -> (k)>
+func.func @statistics_are_kept_where_columns_are_summed(%x: tensor<96x64xf32>, %dy: tensor<96x64xf32>) -> tensor<64xf32> {
+  %z = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<96x64xf32>
+  %er = tensor.empty() : tensor<96xf32>
+  %ec = tensor.empty() : tensor<64xf32>
+  %fr = linalg.fill ins(%z : f32) outs(%er : tensor<96xf32>) -> tensor<96xf32>
+  %fc = linalg.fill ins(%z : f32) outs(%ec : tensor<64xf32>) -> tensor<64xf32>
+  %m = linalg.generic {indexing_maps = [#tk, #t], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<96x64xf32>) outs(%fr : tensor<96xf32>) {
+  ^bb0(%a: f32, %s: f32):
+    %0 = arith.addf %s, %a : f32
+    linalg.yield %0 : f32
+  } -> tensor<96xf32>
+  %c = linalg.generic {indexing_maps = [#tk, #t, #tk], iterator_types = ["parallel", "parallel"]} ins(%x, %m : tensor<96x64xf32>, tensor<96xf32>) outs(%e : tensor<96x64xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %0 = arith.subf %a, %b : f32
+    linalg.yield %0 : f32
+  } -> tensor<96x64xf32>
+  %g = linalg.generic {indexing_maps = [#tk, #tk, #k], iterator_types = ["reduction", "parallel"]} ins(%c, %dy : tensor<96x64xf32>, tensor<96x64xf32>) outs(%fc : tensor<64xf32>) {
+  ^bb0(%a: f32, %b: f32, %s: f32):
+    %0 = arith.mulf %a, %b : f32
+    %1 = arith.addf %s, %0 : f32
+    linalg.yield %1 : f32
+  } -> tensor<64xf32>
+  return %g : tensor<64xf32>
+}
+
+// -----
+
+// Two updates read one sum: it is made once, and both are made together.
+
+// CHECK-LABEL: func.func @a_sum_that_updates_share_is_made_once
+// CHECK: %[[G:.*]] = heddle.launch @{{rows.*}}(%arg0)
+// CHECK-NEXT: heddle.launch @{{elementwise.*}}(%arg1, %[[G]], %arg2)
+// CHECK-NEXT: return
+#tk = affine_map<(t, k) -> (t, k)>
+#k = affine_map<(t, k) -> (k)>
+#id = affine_map<(k) -> (k)>
+func.func @a_sum_that_updates_share_is_made_once(%dy: tensor<96x64xf32>, %mu: tensor<64xf32>, %nu: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>) {
+  %z = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<64xf32>
+  %f = linalg.fill ins(%z : f32) outs(%e : tensor<64xf32>) -> tensor<64xf32>
+  %g = linalg.generic {indexing_maps = [#tk, #k], iterator_types = ["reduction", "parallel"]} ins(%dy : tensor<96x64xf32>) outs(%f : tensor<64xf32>) {
+  ^bb0(%a: f32, %s: f32):
+    %0 = arith.addf %s, %a : f32
+    linalg.yield %0 : f32
+  } -> tensor<64xf32>
+  %m = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel"]} ins(%mu, %g : tensor<64xf32>, tensor<64xf32>) outs(%e : tensor<64xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %0 = arith.addf %a, %b : f32
+    linalg.yield %0 : f32
+  } -> tensor<64xf32>
+  %n = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel"]} ins(%nu, %g : tensor<64xf32>, tensor<64xf32>) outs(%e : tensor<64xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %q = arith.mulf %b, %b : f32
+    %0 = arith.addf %a, %q : f32
+    linalg.yield %0 : f32
+  } -> tensor<64xf32>
+  return %m, %n : tensor<64xf32>, tensor<64xf32>
+}

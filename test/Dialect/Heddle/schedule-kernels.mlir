@@ -39,3 +39,28 @@ func.func @chain_stays_as_it_is(%x: tensor<16x16xf32>, %w: tensor<16x16xf32>) ->
   %1 = linalg.matmul ins(%c, %w : tensor<16x16xf32>, tensor<16x16xf32>) outs(%f : tensor<16x16xf32>) -> tensor<16x16xf32>
   return %1 : tensor<16x16xf32>
 }
+
+// -----
+
+// A large value has two readers: both run before the next large one is made.
+
+// CHECK-LABEL: func.func @all_readers_of_a_value_run_early
+// CHECK: %[[A:.*]] = heddle.launch {{.*}} -> tensor<64x64xf32>
+// CHECK-NEXT: heddle.launch @{{.*}}(%[[A]],
+// CHECK-NEXT: heddle.launch @{{.*}}(%[[A]],
+// CHECK-NEXT: heddle.launch @{{.*}}(%arg1, %arg0,
+func.func @all_readers_of_a_value_run_early(%x: tensor<64x64xf32>, %y: tensor<64x64xf32>, %u: tensor<64x2xf32>, %v: tensor<64x2xf32>, %w: tensor<2x2xf32>) -> (tensor<64x2xf32>, tensor<64x2xf32>, tensor<64x2xf32>) {
+  %z = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<64x64xf32>
+  %f = linalg.fill ins(%z : f32) outs(%e : tensor<64x64xf32>) -> tensor<64x64xf32>
+  %e2 = tensor.empty() : tensor<64x2xf32>
+  %f2 = linalg.fill ins(%z : f32) outs(%e2 : tensor<64x2xf32>) -> tensor<64x2xf32>
+  %a = linalg.matmul ins(%x, %y : tensor<64x64xf32>, tensor<64x64xf32>) outs(%f : tensor<64x64xf32>) -> tensor<64x64xf32>
+  %b = linalg.matmul ins(%y, %x : tensor<64x64xf32>, tensor<64x64xf32>) outs(%f : tensor<64x64xf32>) -> tensor<64x64xf32>
+  %r = linalg.matmul ins(%b, %u : tensor<64x64xf32>, tensor<64x2xf32>) outs(%f2 : tensor<64x2xf32>) -> tensor<64x2xf32>
+  %s = linalg.matmul ins(%a, %u : tensor<64x64xf32>, tensor<64x2xf32>) outs(%f2 : tensor<64x2xf32>) -> tensor<64x2xf32>
+  %t = linalg.matmul ins(%a, %v : tensor<64x64xf32>, tensor<64x2xf32>) outs(%f2 : tensor<64x2xf32>) -> tensor<64x2xf32>
+  %so = linalg.matmul ins(%s, %w : tensor<64x2xf32>, tensor<2x2xf32>) outs(%f2 : tensor<64x2xf32>) -> tensor<64x2xf32>
+  %to = linalg.matmul ins(%t, %w : tensor<64x2xf32>, tensor<2x2xf32>) outs(%f2 : tensor<64x2xf32>) -> tensor<64x2xf32>
+  return %r, %so, %to : tensor<64x2xf32>, tensor<64x2xf32>, tensor<64x2xf32>
+}

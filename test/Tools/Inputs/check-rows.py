@@ -6,7 +6,7 @@ import sys
 
 KEYS = ("params finite rel_err max_abs_err trace_s compile_s first_call_s inner "
         "median_ms q1_ms q3_ms temp_mb arg_mb out_mb alias_mb work_mb "
-        "footprint_mb check correct tag impl").split()
+        "max_live_mb footprint_mb check correct tag impl").split()
 
 with open(sys.argv[1]) as file:
     document = json.load(file)

@@ -15,6 +15,10 @@ using namespace heddle;
 
 /// Columns of a second contraction whose accumulator stays on chip.
 static constexpr int64_t kMaxMlpColumns = 512;
+/// What each of several readers of a value does again, at most: the reductions of
+/// a norm of a norm and its gradient, the reads of a gated sum. A chain through
+/// all layers is more.
+static constexpr unsigned kMaxReductions = 6, kMaxReads = 3;
 
 /// Whether a slice of constant offsets starts at a multiple of 16 bytes, as the
 /// kernels of a GPU expect of buffers.
@@ -33,6 +37,15 @@ static bool isAligned(tensor::ExtractSliceOp slice) {
 }
 
 OpClass Fuser::classify(Operation *op) {
+  auto [it, isNew] = classOf.try_emplace(op, OpClass::Loops);
+  if (!isNew)
+    return it->second;
+  OpClass c = computeClass(op);
+  classOf[op] = c;
+  return c;
+}
+
+OpClass Fuser::computeClass(Operation *op) {
   if (isa<tensor::EmptyOp>(op))
     return OpClass::Free;
   // A constant tensor that is not a splat has bytes of its own.
@@ -137,6 +150,33 @@ bool Fuser::reductionIn(Value v, DenseSet<Value> &seen) {
   return op.getNumReductionLoops() > 0 ||
          llvm::any_of(op.getDpsInputs(),
                       [&](Value in) { return reductionIn(in, seen); });
+}
+
+/// Whether each reader of v would compute too much of it again: many reductions,
+/// or from many tensors of its size.
+bool Fuser::isCostly(Value v) {
+  auto sizeOf = [](Value x) {
+    auto type = dyn_cast<RankedTensorType>(x.getType());
+    return type ? type.getNumElements() : 0;
+  };
+  DenseSet<Value> seen;
+  SmallVector<Value> todo{v};
+  unsigned reductions = 0, reads = 0;
+  while (!todo.empty()) {
+    Value next = todo.pop_back_val();
+    if (!seen.insert(next).second)
+      continue;
+    if (!isFused(next)) {
+      Operation *def = next.getDefiningOp();
+      bool free = def && classify(def) == OpClass::Free;
+      reads += !free && sizeOf(next) >= sizeOf(v);
+      continue;
+    }
+    auto op = cast<linalg::GenericOp>(next.getDefiningOp());
+    reductions += op.getNumReductionLoops() > 0;
+    llvm::append_range(todo, op.getDpsInputs());
+  }
+  return reductions > kMaxReductions || reads > kMaxReads;
 }
 
 /// Uses of v by ops that are not dead, views counted through.
@@ -264,7 +304,9 @@ void Fuser::decide() {
           return u->hasTrait<OpTrait::IsTerminator>();
         }))
       kept.insert(op.getResult(0));
-    else if (isSharedSum(op.getResult(0)))
+    else if (isSharedSum(op.getResult(0)) ||
+             (!op.use_empty() && !hasOneUser(op.getResult(0)) &&
+              isCostly(op.getResult(0))))
       kept.insert(op.getResult(0));
   }
   for (Value v : function.getBody().front().getTerminator()->getOperands())

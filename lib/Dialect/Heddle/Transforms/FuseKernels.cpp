@@ -12,7 +12,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
-#include "mlir/Transforms/RegionUtils.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 
 namespace heddle {
 #define GEN_PASS_DEF_FUSEKERNELSPASS
@@ -21,6 +21,16 @@ namespace heddle {
 
 using namespace mlir;
 using namespace heddle;
+
+/// Users come after what they use: one walk backwards finds all that is dead.
+static void eraseDead(func::FuncOp function) {
+  SmallVector<Operation *> ops;
+  for (Operation &op : function.getBody().front().without_terminator())
+    ops.push_back(&op);
+  for (Operation *op : llvm::reverse(ops))
+    if (isOpTriviallyDead(op))
+      op->erase();
+}
 
 LogicalResult Fuser::run() {
   decide();
@@ -56,9 +66,7 @@ LogicalResult Fuser::run() {
         return failure();
     }
   }
-  // What was outlined has no users left.
-  IRRewriter rewriter(function.getContext());
-  (void)runRegionDCE(rewriter, function->getRegions());
+  eraseDead(function); // what was outlined has no users left
   return success();
 }
 
@@ -167,7 +175,7 @@ struct FuseKernels : heddle::impl::FuseKernelsPassBase<FuseKernels> {
       }
       removeEmptyLoops(f);
       materializeSplats(f);
-      (void)runRegionDCE(rewriter, f->getRegions());
+      eraseDead(f);
       if (failed(refuseScalars(f)) ||
           failed(Fuser(f, symbols, byBody, target).run()))
         return signalPassFailure();

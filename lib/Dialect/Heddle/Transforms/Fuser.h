@@ -36,6 +36,7 @@ public:
 
 private:
   OpClass classify(mlir::Operation *op);
+  OpClass computeClass(mlir::Operation *op);
   void decide();
   void keep(mlir::Value v);
   bool isFused(mlir::Value v);
@@ -44,6 +45,8 @@ private:
                           llvm::DenseMap<mlir::Value, unsigned> &known);
   bool reductionIn(mlir::Value v);
   bool reductionIn(mlir::Value v, llvm::DenseSet<mlir::Value> &seen);
+
+  bool isCostly(mlir::Value v);
 
   bool isReduced(mlir::Value v);
   bool isSharedSum(mlir::Value v);
@@ -64,6 +67,8 @@ private:
   mlir::SymbolTable &symbols;
   KernelsByBody &byBody;
   TileTarget target;
+  /// Of the function's ops, none of which goes before the end.
+  llvm::DenseMap<mlir::Operation *, OpClass> classOf;
   llvm::SetVector<mlir::Value> kept;
   /// Values that one kernel makes together, by the last of them in the block.
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<mlir::Value>> groups;

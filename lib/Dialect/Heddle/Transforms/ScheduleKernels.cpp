@@ -45,6 +45,7 @@ struct Cost {
 struct Order {
   SmallVector<int> nodes;    // by place
   SmallVector<int> places;   // by node
+  SmallVector<int> lastReaders; // nodes, by value
   SmallVector<int64_t> live; // before each place, and at the end
   SmallVector<int64_t> peaks;
   SmallVector<int64_t> peakBefore, peakFrom; // of the places before, and from
@@ -62,7 +63,7 @@ private:
   Order measure(SmallVector<int> nodes);
   void summarize(Order &order);
   Cost measurePlaces(Order &order, size_t begin, size_t end);
-  bool isLastRead(const Order &order, int value, int place) const;
+  void findLastReader(Order &order, int value) const;
   bool tryMove(Order &order, size_t from, size_t to);
   size_t earliest(const Order &order, size_t at) const;
   size_t latest(const Order &order, size_t at) const;
@@ -133,9 +134,11 @@ void Scheduler::collect() {
 // Measuring and moving
 //===----------------------------------------------------------------------===//
 
-bool Scheduler::isLastRead(const Order &order, int value, int place) const {
-  return llvm::all_of(readers[value],
-                      [&](int r) { return order.places[r] <= place; });
+void Scheduler::findLastReader(Order &order, int value) const {
+  int &last = order.lastReaders[value] = -1;
+  for (int r : readers[value])
+    if (last < 0 || order.places[r] > order.places[last])
+      last = r;
 }
 
 /// Live bytes and peaks of the places begin to end - 1, from what is live before
@@ -144,17 +147,18 @@ Cost Scheduler::measurePlaces(Order &order, size_t begin, size_t end) {
   Cost cost;
   int64_t live = order.live[begin];
   for (size_t place = begin; place < end; ++place) {
-    const Node &node = nodes[order.nodes[place]];
+    int number = order.nodes[place];
+    const Node &node = nodes[number];
     int64_t made = 0, freed = 0, reused = 0;
     for (int v : node.reads)
-      if (sizes[v] && isLastRead(order, v, place))
+      if (order.lastReaders[v] == number)
         freed += sizes[v];
     for (int v : node.writes)
       made += sizes[v];
     int lastWrite = -1; // pairs of one write are neighbours
     for (auto [read, write] : node.mayReuse)
       if (write != lastWrite && sizes[read] == sizes[write] &&
-          isLastRead(order, read, place)) {
+          order.lastReaders[read] == number) {
         reused += sizes[read];
         lastWrite = write;
       }
@@ -188,6 +192,9 @@ Order Scheduler::measure(SmallVector<int> of) {
   order.places.resize(nodes.size());
   for (auto [place, n] : llvm::enumerate(order.nodes))
     order.places[n] = place;
+  order.lastReaders.resize(sizes.size());
+  for (size_t v = 0; v < sizes.size(); ++v)
+    findLastReader(order, v);
   order.live.assign(nodes.size() + 1, 0);
   order.peaks.assign(nodes.size(), 0);
   order.cost = measurePlaces(order, 0, nodes.size());
@@ -231,6 +238,8 @@ bool Scheduler::tryMove(Order &order, size_t from, size_t to) {
       std::rotate(first + b, first + a, first + a + 1);
     for (size_t place = begin; place < end; ++place)
       order.places[order.nodes[place]] = place;
+    for (int v : nodes[order.nodes[b]].reads)
+      findLastReader(order, v);
   };
   int64_t before = 0;
   for (size_t place = begin; place < end; ++place)
@@ -356,13 +365,19 @@ void Scheduler::run() {
   Order order = measure(own), early = measure(freeEarly());
   if (early.cost < order.cost)
     order = std::move(early);
+  // A node that neither makes nor reads a temporary may be anywhere.
+  auto moves = [&](size_t place) {
+    const Node &node = nodes[order.nodes[place]];
+    auto counts = [&](int v) { return sizes[v] != 0; };
+    return llvm::any_of(node.reads, counts) || llvm::any_of(node.writes, counts);
+  };
   bool improved = true;
   for (int round = 0; improved && round < 4; ++round) {
     improved = false;
     for (size_t i = 0; i < nodes.size(); ++i)
-      improved |= tryMove(order, i, earliest(order, i));
+      improved |= moves(i) && tryMove(order, i, earliest(order, i));
     for (size_t i = nodes.size(); i-- > 0;)
-      improved |= tryMove(order, i, latest(order, i));
+      improved |= moves(i) && tryMove(order, i, latest(order, i));
   }
   if (order.nodes != own)
     apply(order.nodes);

@@ -1,4 +1,4 @@
-"""Writes tables of everything but products as MLIR: rows-table.py reductions|elementwise|views|structure"""
+"""Writes tables of everything but products as MLIR: rows-table.py reductions|long|elementwise|views|structure"""
 
 import sys
 
@@ -100,6 +100,68 @@ def reductions():
     f.write(f.cast(f.layer_norm(x, f.argument((5000,)), f.argument((5000,))), "bf16"))
     f = Function("masked_softmax_with_whole_rows_masked_finite")
     f.write(f.softmax(f.argument((3, 40), values="full(-1e30).put(1, 5, 0.0)"), 1))
+
+
+def long():
+    """Reductions that are cut into parts; lengths include primes and multiples of no part."""
+    zero = {"f32": 0.0, "bf16": 0.0, "f16": 0.0, "f64": 0.0, "i32": 0, "i64": 0, "i16": 0, "i8": 0}
+    for dtype in zero:
+        add = f"    %y = arith.{'addi' if dtype[0] == 'i' else 'addf'} %x0, %x : {dtype}\n"
+        values = "integers(-3, 4, 1)" if dtype[0] == "i" else None
+        small = dtype in ("f32", "bf16")
+        for dims, shape, kept in (("a", (10007,), ""), ("a", (4096,), ""), ("ab", (2048, 40), "b"), ("ab", (1031, 33), "b"), ("abc", (8, 129, 40), "c"),
+                                  ("abc", (3, 700, 20), ""), ("abc", (1100, 3, 5), "b"), ("abcd", (4, 30, 7, 20), "bd"), ("ab", (5, 9001), "a")):
+            if not small and (shape[0], kept) not in ((10007, ""), (1031, "b"), (3, "")):
+                continue
+            size = dict(zip(dims, shape))
+            f = Function(f"sum_{dtype}_{'_'.join(map(str, shape))}_to_{kept or 'rank_0'}")
+            out = tuple(size[c] for c in kept)
+            reduced = "".join(c for c in dims if c not in kept)
+            f.write(f.generic(dims, [f.argument(shape, dtype, values)], [dims], out, kept, add, dtype, reduced, f.filled(out, zero[dtype], dtype)))
+    for name, body, start in (("max", MAX, "0xFF800000"), ("min", MIN, "0x7F800000"),
+                              ("product", "    %y = arith.mulf %x0, %x : f32\n", 1.0)):
+        length = 1100 if name == "product" else 5003  # every factor is rounded
+        for dims, shape, kept in (("a", (length,), ""), ("ab", (length, 17), "b")):
+            f = Function(f"{name}_of_{shape[0]}_to_{kept or 'rank_0'}")
+            size = dict(zip(dims, shape))
+            out = tuple(size[c] for c in kept)
+            x = f.argument(shape, "f32", "uniform(0.9995, 1.0005, 1)")
+            f.write(f.generic(dims, [x], [dims], out, kept, body, "f32", "a", f.filled(out, start)))
+    # A step of 0.1 is lost in a sum of 100000; a sum of sums keeps it.
+    for shape in ((1 << 20,), (4096, 256), (16, 256, 256)):
+        dims = "abc"[:len(shape)]
+        f = Function("a_million_equal_values_" + "_".join(map(str, shape)))
+        f.notes += ["// EXPECT 0: [104857.6015625] +- 0.05"]
+        f.write(f.generic(dims, [f.argument(shape, "f32", "full(0.1)")], [dims], (), "", SUM, "f32", dims, f.filled((), 0.0)))
+    # 1 + 4096 * 2^-12: the steps are below the resolution of bf16, their sum is not.
+    f = Function("a_long_sum_is_rounded_once")
+    f.notes += ["// EXPECT 0: [2.0, 2.0, 2.0]"]
+    x = f.argument((4096, 3), "bf16", "full(0.000244140625)")
+    f.write(f.generic("ab", [x], ["ab"], (3,), "b", "    %y = arith.addf %x0, %x : bf16\n", "bf16", "a", f.filled((3,), 1.0, "bf16")))
+    f = Function("initial_value_of_a_long_sum")
+    f.write(f.generic("ab", [f.argument((1500, 9))], ["ab"], (9,), "b", SUM, "f32", "a", f.argument((9,))))
+    f = Function("bias_gradient_of_a_gelu_over_batch_and_time")
+    x, dy = f.argument((4, 300, 24)), f.argument((4, 300, 24))
+    h = f.generic("abc", [x, dy], ["abc", "abc"], x.shape, "abc", "    %t = math.tanh %x : f32\n    %y = arith.mulf %t, %x1 : f32\n")
+    f.write(f.generic("abc", [h], ["abc"], (24,), "c", SUM, "f32", "ab", f.filled((24,), 0.0)))
+    for dtype in ("f32", "bf16"):
+        f = Function(f"scale_and_shift_gradients_of_a_norm_{dtype}")
+        x, dy = f.argument((1200, 40), dtype), f.argument((1200, 40), dtype)
+        x, dy = (f.cast(v, "f32") if dtype != "f32" else v for v in (x, dy))
+        mean = f.generic("a", [f.reduce(x, 1)], ["a"], (1200,), "a", "    %n = arith.constant 40.0 : f32\n    %y = arith.divf %x, %n : f32\n")
+        centred = f.binary("subf", x, mean, "a")
+        squares = f.generic("ab", [centred], ["ab"], (1200,), "a", "    %q = arith.mulf %x, %x : f32\n    %y = arith.addf %x0, %q : f32\n", "f32", "b", f.filled((1200,), 0.0))
+        rstd = f.generic("a", [squares], ["a"], (1200,), "a", "    %e = arith.constant 1.0 : f32\n    %s = arith.addf %x, %e : f32\n    %y = math.rsqrt %s : f32\n")
+        unit = f.binary("mulf", centred, rstd, "a")
+        both = f.generic("ab", [unit, dy], ["ab", "ab"], (40,), "b", "    %q = arith.mulf %x, %x1 : f32\n    %y = arith.addf %x0, %q : f32\n", "f32", "a", f.filled((40,), 0.0))
+        f.write(both, f.generic("ab", [dy], ["ab"], (40,), "b", SUM, "f32", "a", f.filled((40,), 0.0)))
+    for dtype in ("f32", "bf16", "f16"):
+        f = Function(f"weight_gradient_of_recomputed_operands_{dtype}")
+        x, dy = f.argument((3, 70, 33), dtype), f.argument((3, 70, 50), dtype)
+        h = f.generic("abc", [x], ["abc"], x.shape, "abc", f"    %y = math.tanh %x : {dtype}\n", dtype)
+        wide = "" if dtype == "f32" else f"    %l = arith.extf %x : {dtype} to f32\n    %r = arith.extf %x1 : {dtype} to f32\n"
+        l, r = ("%x", "%x1") if dtype == "f32" else ("%l", "%r")
+        f.write(f.generic("abcd", [h, dy], ["abc", "abd"], (33, 50), "cd", wide + f"    %p = arith.mulf {l}, {r} : f32\n    %y = arith.addf %x0, %p : f32\n", "f32", "ab", f.filled((33, 50), 0.0)))
 
 
 FLOAT_UNARY = {
