@@ -25,7 +25,7 @@ func.func @values_change_places(%a: tensor<5xf32> {heddle.donated}, %b: tensor<5
 func.func @from_the_last_layer(%x: tensor<16xf32>, %s: tensor<33x16xf32>) -> (tensor<16xf32>, tensor<33x16xf32>) {
   %r:2 = heddle.layer_scan carried(%h = %x) stacked(%w = %s) reverse
       : (tensor<16xf32>, tensor<33x16xf32>) -> (tensor<16xf32>, tensor<33x16xf32>) {
-    %0 = arith.mulf %h, %w : tensor<16xf32>
+    %0 = arith.addf %h, %w : tensor<16xf32>
     %1 = math.sin %0 : tensor<16xf32>
     heddle.yield %1, %0 : tensor<16xf32>, tensor<16xf32>
   }
@@ -54,20 +54,21 @@ func.func @loops_in_a_row(%x: tensor<8xf32>, %s: tensor<36x8xf32>) -> (tensor<8x
   %begin = math.cos %x : tensor<8xf32>
   %r:2 = heddle.layer_scan carried(%h = %begin, %same = %x) stacked(%w = %s)
       : (tensor<8xf32>, tensor<8xf32>, tensor<36x8xf32>) -> (tensor<8xf32>, tensor<8xf32>) {
-    %0 = arith.mulf %h, %w : tensor<8xf32>
+    %0 = arith.addf %h, %w : tensor<8xf32>
     %1 = math.sin %0 : tensor<8xf32>
     heddle.yield %1, %same : tensor<8xf32>, tensor<8xf32>
   }
   %q = heddle.layer_scan carried(%h = %begin) stacked(%w = %s) invariant(%d = %r#0)
       : (tensor<8xf32>, tensor<36x8xf32>, tensor<8xf32>) -> tensor<8xf32> {
     %0 = arith.addf %h, %w : tensor<8xf32>
-    %1 = arith.mulf %0, %d : tensor<8xf32>
-    heddle.yield %1 : tensor<8xf32>
+    %1 = arith.addf %0, %d : tensor<8xf32>
+    %2 = math.sin %1 : tensor<8xf32>
+    heddle.yield %2 : tensor<8xf32>
   }
   return %r#0, %r#1, %q : tensor<8xf32>, tensor<8xf32>, tensor<8xf32>
 }
 
-// Products and bf16 in the body; the gradients of a loss that loops.
+// The gradients of a loss that loops.
 func.func private @loss(%w: tensor<40x8x8xf32>, %x: tensor<6x8xf32>) -> tensor<f32> {
   %y = heddle.layer_scan carried(%h = %x) stacked(%k = %w)
       : (tensor<6x8xf32>, tensor<40x8x8xf32>) -> tensor<6x8xf32> {
@@ -75,8 +76,11 @@ func.func private @loss(%w: tensor<40x8x8xf32>, %x: tensor<6x8xf32>) -> tensor<f
     %e = tensor.empty() : tensor<6x8xf32>
     %f = linalg.fill ins(%z : f32) outs(%e : tensor<6x8xf32>) -> tensor<6x8xf32>
     %p = linalg.matmul ins(%h, %k : tensor<6x8xf32>, tensor<8x8xf32>) outs(%f : tensor<6x8xf32>) -> tensor<6x8xf32>
-    %t = math.tanh %p : tensor<6x8xf32>
-    heddle.yield %t : tensor<6x8xf32>
+    %rate = arith.constant dense<0.1> : tensor<6x8xf32>
+    %q = arith.mulf %p, %rate : tensor<6x8xf32>
+    %t = math.tanh %q : tensor<6x8xf32>
+    %y1 = arith.addf %t, %h : tensor<6x8xf32>
+    heddle.yield %y1 : tensor<6x8xf32>
   }
   %zero = arith.constant dense<0.0> : tensor<f32>
   %s = linalg.reduce ins(%y : tensor<6x8xf32>) outs(%zero : tensor<f32>) dimensions = [0, 1]
