@@ -8,6 +8,7 @@
 
 #include "heddle/Pipelines/Pipelines.h"
 #include "heddle/Runtime/CpuDevice.h"
+#include "heddle/Runtime/StepStream.h"
 
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/ToolOutputFile.h"
@@ -145,8 +146,9 @@ void storePlan(const Function &function, int threads, Row &row) {
   row["footprint_mb"] = toMiB(plan.footprintBytes(threads) + table);
 }
 
-/// Times calls. With `stream`, each call copies the last argument in first, in
-/// turn from two places on the host.
+/// Times calls of a loaded function. With `stream`, its last argument comes
+/// from one of two places on the host in turn, and the timed calls are pushes
+/// to a StepStream.
 Status timeFunction(const Function &function, const Program &program,
                     const DeviceBuffers &buffers, bool stream, Session &session,
                     Row &row) {
@@ -157,28 +159,46 @@ Status timeFunction(const Function &function, const Program &program,
   if (Status s = CpuExecutable::load(function, program, options, executable);
       !s)
     return Status::error("load: " + s.message);
-  std::vector<uint8_t> slots[2];
-  size_t size = function.arguments.back().type.byteSize(), calls = 0;
-  for (std::vector<uint8_t> &slot : slots)
-    if (auto *from = static_cast<const uint8_t *>(buffers.args.back());
-        stream && from)
-      slot.assign(from, from + size);
-  auto call = [&] {
-    if (const std::vector<uint8_t> &slot = slots[calls++ % 2]; !slot.empty())
-      std::memcpy(buffers.args.back(), slot.data(), size);
-    return executable->run(buffers.args.data(), buffers.results.data());
-  };
+  void *const *args = buffers.args.data(), *const *results =
+                                               buffers.results.data();
+  std::function<Status()> call = [&] { return executable->run(args, results); };
+  std::function<Status()> finish = [] { return Status(); };
+  std::unique_ptr<StepStream> steps;
+  std::vector<uint8_t> batches[2];
+  size_t pushed = 0;
+  if (stream) {
+    uint32_t last = static_cast<uint32_t>(function.arguments.size()) - 1;
+    auto run = [&](void *const *a, void *const *r) {
+      return executable->run(a, r);
+    };
+    if (Status s =
+            StepStream::create(function, run, args, results, {last}, steps);
+        !s)
+      return Status::error("run: " + s.message);
+    auto *from = static_cast<const uint8_t *>(args[last]);
+    for (std::vector<uint8_t> &batch : batches)
+      batch.assign(from, from + function.arguments[last].type.byteSize());
+    call = [&] {
+      const void *batch = batches[pushed++ % 2].data();
+      return steps->push(&batch);
+    };
+    finish = [&] { return steps->wait(); };
+  }
   Status status = call();
+  if (status.ok())
+    status = finish();
   if (!status)
     return Status::error("run: " + status.message);
   row["first_call_s"] = firstCall.seconds();
   session.progress("timing");
-  Timing timing = timeCalls(
-      [&] {
-        status = call();
-        return status.ok();
-      },
-      session.options.warmup, session.options.repeats);
+  auto succeeds = [&](const std::function<Status()> &f) {
+    return [&] {
+      status = f();
+      return status.ok();
+    };
+  };
+  Timing timing = timeCalls(succeeds(call), session.options.warmup,
+                            session.options.repeats, succeeds(finish));
   if (!status)
     return Status::error("run: " + status.message);
   timing.store(row);

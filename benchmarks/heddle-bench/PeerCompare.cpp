@@ -38,6 +38,7 @@ constexpr Default kDefaults[] = {
     {"ssm", "layers", "4"},
     {"unet", "batch", "8"},
     {"train_loop", "dtype", "float32"},
+    {"train_loop", "optimizer", "adam"},
 };
 
 /// Sums of logarithms.
@@ -72,6 +73,11 @@ double plannedNumber(const Row &row, const std::string &key) {
   return number(row, key, number(row, "xla_" + key, nan));
 }
 
+/// Milliseconds of a call; of a step where a call is a run of many.
+double milliseconds(const Row &row) {
+  return number(row, "per_step_ms", number(row, "median_ms", std::nan("")));
+}
+
 std::string ratioText(double ratio) {
   return std::isfinite(ratio) && ratio > 0 ? formatNumber(ratio) : "-";
 }
@@ -92,7 +98,8 @@ std::string workKey(const Row &row) {
   if (row.contains("head_dim") && row.contains("seq"))
     work["suite"] = "attention";
   for (const std::string &key : descriptiveKeys())
-    if (auto it = row.find(key); it != row.end() && key != "attention")
+    if (auto it = row.find(key);
+        it != row.end() && key != "attention" && key != "steps")
       work[key] = valueText(*it);
   for (const Default &d : kDefaults)
     if (work["suite"] == d.suite)
@@ -172,9 +179,7 @@ int printComparison(std::ostream &out, const std::string &title,
     leastTemp[suite].add(plannedNumber(row, "work_mb") / least);
     for (const auto &[impl, peer] : found->second) {
       ++pairs;
-      double nan = std::nan("");
-      double ours = number(row, "median_ms", nan);
-      double theirs = number(*peer, "median_ms", nan);
+      double ours = milliseconds(row), theirs = milliseconds(*peer);
       double temp =
           plannedNumber(row, "temp_mb") / plannedNumber(*peer, "temp_mb");
       double work =

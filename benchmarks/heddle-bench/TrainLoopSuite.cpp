@@ -15,19 +15,26 @@ public:
   }
   std::vector<Row> rows() const override {
     std::vector<Row> rows;
-    for (auto [width, batch] : {std::pair{64, 256}, {512, 4096}})
-      for (const char *op : {"bare_jit", "fit_stream"})
-        rows.push_back({{"suite", name()},
-                        {"impl", "heddle"},
-                        {"model", "MLP"},
-                        {"dtype", "float32"},
-                        {"width", width},
-                        {"batch", batch},
-                        {"op", op}});
+    auto add = [&](const char *op, int width, int batch) -> Row & {
+      rows.push_back({{"suite", name()},
+                      {"impl", "heddle"},
+                      {"model", "MLP"},
+                      {"dtype", "float32"},
+                      {"width", width},
+                      {"batch", batch},
+                      {"op", op}});
+      return rows.back();
+    };
+    for (auto [width, batch] : {std::pair{64, 256}, {512, 4096}}) {
+      add("bare_jit", width, batch);
+      add("fit_array", width, batch)["steps"] = 64;
+      add("fit_stream", width, batch);
+    }
+    add("bare_jit", 64, 256)["optimizer"] = "momentum";
     return rows;
   }
   std::vector<std::string> settableKeys() const override {
-    return {"batch", "width"};
+    return {"batch", "width", "steps"};
   }
 
 protected:
@@ -39,15 +46,35 @@ protected:
     config.dtype = rowDType(row);
     config.op = modelOp(row);
     config.op.clipNorm = 10;
-    config.op.donate = streamsLastArgument(row);
+    config.op.donate = row.at("op") != "bare_jit";
+    if (row.at("op") == "fit_array")
+      config.op.steps = rowInt(row, "steps");
+    if (row.contains("optimizer"))
+      config.op.optimizer = Optimizer::Momentum;
     return buildMlp(context, config, model);
+  }
+  /// A run of many steps costs the reference device as many.
+  bool samplesByRule(const Row &row) const override {
+    return row.contains("steps") &&
+           rowInt(row, "steps") * rowInt(row, "batch") > kMostEntries;
+  }
+  Row checkedRow(const Row &row) const override {
+    Row smaller = row;
+    if (row.contains("steps"))
+      smaller["batch"] =
+          std::max<int64_t>(1, kMostEntries / rowInt(row, "steps"));
+    return smaller;
   }
   bool streamsLastArgument(const Row &row) const override {
     return row.at("op") == "fit_stream";
   }
   void addFigures(Row &row, Session &session) const override {
-    row["per_step_ms"] = row["median_ms"];
+    double steps = row.contains("steps") ? rowInt(row, "steps") : 1.0;
+    row["per_step_ms"] = row["median_ms"].get<double>() / steps;
   }
+
+private:
+  static constexpr int64_t kMostEntries = 1 << 14;
 };
 
 } // namespace

@@ -108,8 +108,7 @@ int64_t CommandWriter::constantsOf(func::FuncOp body) {
   auto [it, inserted] = constants.try_emplace(body, 0);
   if (!inserted)
     return it->second;
-  int64_t begin =
-      llvm::alignTo(function.constants.size(), kConstantAlignment);
+  int64_t begin = llvm::alignTo(function.constants.size(), kConstantAlignment);
   it->second = begin;
   auto values = body->getAttrOfType<ArrayAttr>(kPlanConstants);
   if (!values)
@@ -239,9 +238,8 @@ LogicalResult CommandWriter::writeLoop(LaunchOp launch, const Loop &loop,
   std::vector<Command> after;
   for (unsigned i = 0; i < numResults; ++i) {
     int64_t size = bytes(numArgs + i);
-    BufferRef place = i < loop.carried
-                          ? outputs[i]
-                          : sliceOf(outputs[i], size, loop, depth);
+    BufferRef place =
+        i < loop.carried ? outputs[i] : sliceOf(outputs[i], size, loop, depth);
     if (int64_t slot = layout.resultSlots[i]; slot >= 0) {
       BufferRef made = part(workspace, slot, size);
       addCopy(made, place, after);

@@ -66,8 +66,8 @@ LoopLayout heddle::layoutOf(const Loop &loop) {
   return layout;
 }
 
-SmallVector<func::FuncOp>
-heddle::functionsToPlan(ModuleOp module, const SymbolTable &symbols) {
+SmallVector<func::FuncOp> heddle::functionsToPlan(ModuleOp module,
+                                                  const SymbolTable &symbols) {
   SmallVector<func::FuncOp> order;
   DenseSet<Operation *> seen;
   auto visit = [&](auto &&self, func::FuncOp f) -> void {
@@ -113,7 +113,8 @@ void heddle::bufferizeLoops(ModuleOp module) {
       continue;
     SmallVector<Type> types;
     FunctionType old = f.getFunctionType();
-    for (Type type : llvm::concat<const Type>(old.getInputs(), old.getResults()))
+    for (Type type :
+         llvm::concat<const Type>(old.getInputs(), old.getResults()))
       types.push_back(
           MemRefType::get(cast<RankedTensorType>(type).getShape(),
                           cast<RankedTensorType>(type).getElementType()));

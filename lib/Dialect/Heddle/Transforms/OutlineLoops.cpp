@@ -124,16 +124,14 @@ struct OutlineLoops : heddle::impl::OutlineLoopsPassBase<OutlineLoops> {
                        SymbolTable &symbols) {
     func::FuncOp body = makeBody(scan, (function + "_loop_body").str());
     symbols.insert(body);
-    func::FuncOp loop =
-        makeDeclaration(scan, (function + "_loop").str(), body);
+    func::FuncOp loop = makeDeclaration(scan, (function + "_loop").str(), body);
     symbols.insert(loop);
     OpBuilder b(scan);
     SmallVector<Value> operands;
     for (Value v : scan->getOperands())
       operands.push_back(inMemory(b, v));
-    auto launch =
-        LaunchOp::create(b, scan.getLoc(), scan.getResultTypes(),
-                         SymbolRefAttr::get(loop), operands);
+    auto launch = LaunchOp::create(b, scan.getLoc(), scan.getResultTypes(),
+                                   SymbolRefAttr::get(loop), operands);
     scan.replaceAllUsesWith(launch.getResults());
     scan.erase();
     return body;
