@@ -22,7 +22,8 @@ public:
                       {"dtype", "float32"},
                       {"width", width},
                       {"batch", batch},
-                      {"op", op}});
+                      {"op", op},
+                      {"optimizer", "adam"}});
       return rows.back();
     };
     for (auto [width, batch] : {std::pair{64, 256}, {512, 4096}}) {
@@ -49,7 +50,7 @@ protected:
     config.op.donate = row.at("op") != "bare_jit";
     if (row.at("op") == "fit_array")
       config.op.steps = rowInt(row, "steps");
-    if (row.contains("optimizer"))
+    if (row.at("optimizer") == "momentum")
       config.op.optimizer = Optimizer::Momentum;
     return buildMlp(context, config, model);
   }
