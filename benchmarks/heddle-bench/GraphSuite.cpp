@@ -4,12 +4,15 @@
 
 #include "Diagnostics.h"
 #include "GpuRows.h"
+#include "Recomputed.h"
+#include "ResidentPeak.h"
 #include "Values.h"
 
 #include "heddle/Pipelines/Pipelines.h"
 #include "heddle/Runtime/CpuDevice.h"
 #include "heddle/Runtime/StepStream.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/ToolOutputFile.h"
 
@@ -144,6 +147,7 @@ void storePlan(const Function &function, int threads, Row &row) {
   row["alias_mb"] = toMiB(plan.aliasBytes);
   row["work_mb"] = toMiB(plan.workBytes);
   row["footprint_mb"] = toMiB(plan.footprintBytes(threads) + table);
+  row["plan"] = llvm::utohexstr(plan.planHash, /*LowerCase=*/true);
 }
 
 /// Times calls of a loaded function. With `stream`, its last argument comes
@@ -184,12 +188,18 @@ Status timeFunction(const Function &function, const Program &program,
     };
     finish = [&] { return steps->wait(); };
   }
+  if (executable->function().plan.planHash != function.plan.planHash)
+    return Status::error("run: expected the plan of the row to be loaded, "
+                         "found another; recompile");
+  ResidentPeak peak;
   Status status = call();
   if (status.ok())
     status = finish();
   if (!status)
     return Status::error("run: " + status.message);
   row["first_call_s"] = firstCall.seconds();
+  if (std::optional<int64_t> bytes = peak.growth())
+    row["peak_temp_mb"] = toMiB(*bytes);
   session.progress("timing");
   auto succeeds = [&](const std::function<Status()> &f) {
     return [&] {
@@ -239,10 +249,11 @@ std::vector<HostTensor> makeInputs(const Function &function, Session &session) {
 
 const std::vector<std::string> &resultKeys() {
   static const std::vector<std::string> keys = {
-      "params",    "finite",       "rel_err", "max_abs_err", "trace_s",
-      "compile_s", "first_call_s", "inner",   "median_ms",   "q1_ms",
-      "q3_ms",     "temp_mb",      "arg_mb",  "out_mb",      "alias_mb",
-      "work_mb",   "footprint_mb"};
+      "params",       "finite",       "rel_err",      "max_abs_err",
+      "trace_s",      "compile_s",    "first_call_s", "inner",
+      "median_ms",    "q1_ms",        "q3_ms",        "temp_mb",
+      "arg_mb",       "out_mb",       "alias_mb",     "work_mb",
+      "footprint_mb", "peak_temp_mb", "plan",         "recomputed_flops"};
   return keys;
 }
 
@@ -297,6 +308,8 @@ Status GraphSuite::measureGraph(Row &row, Session &session) const {
   if (Status s = compile(model, session, program, function); !s)
     return s;
   row["compile_s"] = watch.seconds();
+  if (std::optional<int64_t> flops = recomputedFlops(model, *function))
+    row["recomputed_flops"] = *flops;
   storePlan(*function, session.options.threads, row);
   if (session.options.reportKernels)
     if (Status s = storeKernels(*function, row); !s)

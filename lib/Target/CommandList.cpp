@@ -2,6 +2,7 @@
 
 #include "heddle/Target/CommandList.h"
 #include "CommandWriter.h"
+#include "GroupLaunches.h"
 #include "heddle/Dialect/Heddle/Transforms/PlanAttributes.h"
 
 #include "llvm/Support/xxhash.h"
@@ -93,7 +94,6 @@ LogicalResult heddle::writeCommands(func::FuncOp entry,
     return entry.emitError("expected a planned function; run "
                            "heddle-plan-memory first");
   ArrayAttr names = types(kPlanArgumentNames), used = types(kPlanArgumentUsed);
-  unsigned numArgs = argTypes.size(), numResults = resultTypes.size();
   auto donated = entry->getAttrOfType<DenseBoolArrayAttr>(kPlanDonated);
   auto aliases = entry->getAttrOfType<DenseI64ArrayAttr>(kPlanAliases);
   function.name = entry.getName().str();
@@ -135,6 +135,7 @@ LogicalResult heddle::writeCommands(func::FuncOp entry,
   function.plan.workBytes =
       intAttr(entry, kPlanWork) + writer.workBeyondWorkspace;
   alignBuffers(function, writer.uses, launchAlignment);
+  groupLaunches(function, writer.uses);
   function.plan.planHash = hashPlan(function);
   return success();
 }
