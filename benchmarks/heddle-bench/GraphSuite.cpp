@@ -142,6 +142,7 @@ void storePlan(const Function &function, int threads, Row &row) {
   int64_t results = function.results.size(),
           table = results > 1 ? 8 * results : 0;
   row["temp_mb"] = toMiB(plan.tempBytes(threads));
+  row["arena_mb"] = toMiB(plan.arenaBytes);
   row["arg_mb"] = toMiB(plan.argBytes);
   row["out_mb"] = toMiB(plan.outBytes + table);
   row["alias_mb"] = toMiB(plan.aliasBytes);
@@ -253,7 +254,8 @@ const std::vector<std::string> &resultKeys() {
       "trace_s",      "compile_s",    "first_call_s", "inner",
       "median_ms",    "q1_ms",        "q3_ms",        "temp_mb",
       "arg_mb",       "out_mb",       "alias_mb",     "work_mb",
-      "footprint_mb", "peak_temp_mb", "plan",         "recomputed_flops"};
+      "footprint_mb", "arena_mb",     "peak_temp_mb", "plan",
+      "recomputed_flops"};
   return keys;
 }
 

@@ -48,33 +48,35 @@ protected:
     config.op = modelOp(row);
     config.op.clipNorm = 10;
     config.op.donate = row.at("op") != "bare_jit";
-    if (row.at("op") == "fit_array")
-      config.op.steps = rowInt(row, "steps");
+    config.op.steps = stepsOf(row);
     if (row.at("optimizer") == "momentum")
       config.op.optimizer = Optimizer::Momentum;
     return buildMlp(context, config, model);
   }
   /// A run of many steps costs the reference device as many.
   bool samplesByRule(const Row &row) const override {
-    return row.contains("steps") &&
-           rowInt(row, "steps") * rowInt(row, "batch") > kMostEntries;
+    return stepsOf(row) * rowInt(row, "batch") > kMostEntries;
   }
   Row checkedRow(const Row &row) const override {
     Row smaller = row;
-    if (row.contains("steps"))
-      smaller["batch"] =
-          std::max<int64_t>(1, kMostEntries / rowInt(row, "steps"));
+    if (int64_t steps = stepsOf(row))
+      smaller["batch"] = std::max<int64_t>(1, kMostEntries / steps);
     return smaller;
   }
   bool streamsLastArgument(const Row &row) const override {
     return row.at("op") == "fit_stream";
   }
   void addFigures(Row &row, Session &session) const override {
-    double steps = row.contains("steps") ? rowInt(row, "steps") : 1.0;
-    row["per_step_ms"] = row["median_ms"].get<double>() / steps;
+    row["per_step_ms"] =
+        row["median_ms"].get<double>() /
+        static_cast<double>(std::max<int64_t>(1, stepsOf(row)));
   }
 
 private:
+  /// Of a call that is a run of steps; 0 for one that is a step.
+  static int64_t stepsOf(const Row &row) {
+    return row.at("op") == "fit_array" ? rowInt(row, "steps") : 0;
+  }
   static constexpr int64_t kMostEntries = 1 << 14;
 };
 
