@@ -329,8 +329,8 @@ void heddle::printFunctionReport(const Function &function, int threads,
   }
   int64_t launches = counts.of(Command::Kind::Launch);
   os << "  commands: " << launches << " launch";
-  if (counts.together)
-    os << " in " << launches - counts.together << " groups";
+  if (int64_t groups = launches - counts.together; groups < launches)
+    os << " in " << groups << (groups == 1 ? " group" : " groups");
   os << ", "
      << counts.of(Command::Kind::Copy) << " copy, "
      << counts.of(Command::Kind::Fill) << " fill, "
