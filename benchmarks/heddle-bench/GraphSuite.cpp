@@ -4,11 +4,15 @@
 
 #include "Diagnostics.h"
 #include "GpuRows.h"
+#include "Recomputed.h"
+#include "ResidentPeak.h"
 #include "Values.h"
 
 #include "heddle/Pipelines/Pipelines.h"
 #include "heddle/Runtime/CpuDevice.h"
+#include "heddle/Runtime/StepStream.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/ToolOutputFile.h"
 
@@ -138,16 +142,19 @@ void storePlan(const Function &function, int threads, Row &row) {
   int64_t results = function.results.size(),
           table = results > 1 ? 8 * results : 0;
   row["temp_mb"] = toMiB(plan.tempBytes(threads));
+  row["arena_mb"] = toMiB(plan.arenaBytes);
   row["arg_mb"] = toMiB(plan.argBytes);
   row["out_mb"] = toMiB(plan.outBytes + table);
   row["alias_mb"] = toMiB(plan.aliasBytes);
   row["work_mb"] = toMiB(plan.workBytes);
   row["max_live_mb"] = toMiB(plan.maxLiveBytes);
   row["footprint_mb"] = toMiB(plan.footprintBytes(threads) + table);
+  row["plan"] = llvm::utohexstr(plan.planHash, /*LowerCase=*/true);
 }
 
-/// Times calls. With `stream`, each call copies the last argument in first, in
-/// turn from two places on the host.
+/// Times calls of a loaded function. With `stream`, its last argument comes
+/// from one of two places on the host in turn, and the timed calls are pushes
+/// to a StepStream.
 Status timeFunction(const Function &function, const Program &program,
                     const DeviceBuffers &buffers, bool stream, Session &session,
                     Row &row) {
@@ -158,28 +165,52 @@ Status timeFunction(const Function &function, const Program &program,
   if (Status s = CpuExecutable::load(function, program, options, executable);
       !s)
     return Status::error("load: " + s.message);
-  std::vector<uint8_t> slots[2];
-  size_t size = function.arguments.back().type.byteSize(), calls = 0;
-  for (std::vector<uint8_t> &slot : slots)
-    if (auto *from = static_cast<const uint8_t *>(buffers.args.back());
-        stream && from)
-      slot.assign(from, from + size);
-  auto call = [&] {
-    if (const std::vector<uint8_t> &slot = slots[calls++ % 2]; !slot.empty())
-      std::memcpy(buffers.args.back(), slot.data(), size);
-    return executable->run(buffers.args.data(), buffers.results.data());
-  };
+  void *const *args = buffers.args.data(), *const *results =
+                                               buffers.results.data();
+  std::function<Status()> call = [&] { return executable->run(args, results); };
+  std::function<Status()> finish = [] { return Status(); };
+  std::unique_ptr<StepStream> steps;
+  std::vector<uint8_t> batches[2];
+  size_t pushed = 0;
+  if (stream) {
+    uint32_t last = static_cast<uint32_t>(function.arguments.size()) - 1;
+    auto run = [&](void *const *a, void *const *r) {
+      return executable->run(a, r);
+    };
+    if (Status s =
+            StepStream::create(function, run, args, results, {last}, steps);
+        !s)
+      return Status::error("run: " + s.message);
+    auto *from = static_cast<const uint8_t *>(args[last]);
+    for (std::vector<uint8_t> &batch : batches)
+      batch.assign(from, from + function.arguments[last].type.byteSize());
+    call = [&] {
+      const void *batch = batches[pushed++ % 2].data();
+      return steps->push(&batch);
+    };
+    finish = [&] { return steps->wait(); };
+  }
+  if (executable->function().plan.planHash != function.plan.planHash)
+    return Status::error("run: expected the plan of the row to be loaded, "
+                         "found another; recompile");
+  ResidentPeak peak;
   Status status = call();
+  if (status.ok())
+    status = finish();
   if (!status)
     return Status::error("run: " + status.message);
   row["first_call_s"] = firstCall.seconds();
+  if (std::optional<int64_t> bytes = peak.growth())
+    row["peak_temp_mb"] = toMiB(*bytes);
   session.progress("timing");
-  Timing timing = timeCalls(
-      [&] {
-        status = call();
-        return status.ok();
-      },
-      session.options.warmup, session.options.repeats);
+  auto succeeds = [&](const std::function<Status()> &f) {
+    return [&] {
+      status = f();
+      return status.ok();
+    };
+  };
+  Timing timing = timeCalls(succeeds(call), session.options.warmup,
+                            session.options.repeats, succeeds(finish));
   if (!status)
     return Status::error("run: " + status.message);
   timing.store(row);
@@ -220,10 +251,12 @@ std::vector<HostTensor> makeInputs(const Function &function, Session &session) {
 
 const std::vector<std::string> &resultKeys() {
   static const std::vector<std::string> keys = {
-      "params",    "finite",       "rel_err", "max_abs_err", "trace_s",
-      "compile_s", "first_call_s", "inner",   "median_ms",   "q1_ms",
-      "q3_ms",     "temp_mb",      "arg_mb",  "out_mb",      "alias_mb",
-      "work_mb",   "max_live_mb",  "footprint_mb"};
+      "params",      "finite",          "rel_err",      "max_abs_err",
+      "trace_s",     "compile_s",       "first_call_s", "inner",
+      "median_ms",   "q1_ms",           "q3_ms",        "temp_mb",
+      "arg_mb",      "out_mb",          "alias_mb",     "work_mb",
+      "max_live_mb", "footprint_mb",    "arena_mb",     "peak_temp_mb",
+      "plan",        "recomputed_flops"};
   return keys;
 }
 
@@ -278,6 +311,8 @@ Status GraphSuite::measureGraph(Row &row, Session &session) const {
   if (Status s = compile(model, session, program, function); !s)
     return s;
   row["compile_s"] = watch.seconds();
+  if (std::optional<int64_t> flops = recomputedFlops(model, *function))
+    row["recomputed_flops"] = *flops;
   storePlan(*function, session.options.threads, row);
   if (session.options.reportKernels)
     if (Status s = storeKernels(*function, row); !s)

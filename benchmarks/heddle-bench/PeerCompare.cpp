@@ -38,6 +38,7 @@ constexpr Default kDefaults[] = {
     {"ssm", "layers", "4"},
     {"unet", "batch", "8"},
     {"train_loop", "dtype", "float32"},
+    {"train_loop", "optimizer", "adam"},
 };
 
 /// Sums of logarithms.
@@ -81,6 +82,11 @@ double footprint(const Row &row) {
                     (std::isfinite(alias) ? alias : 0));
 }
 
+/// Milliseconds of a call; of a step where a call is a run of many.
+double milliseconds(const Row &row) {
+  return number(row, "per_step_ms", number(row, "median_ms", std::nan("")));
+}
+
 std::string ratioText(double ratio) {
   return std::isfinite(ratio) && ratio > 0 ? formatNumber(ratio) : "-";
 }
@@ -101,7 +107,8 @@ std::string workKey(const Row &row) {
   if (row.contains("head_dim") && row.contains("seq"))
     work["suite"] = "attention";
   for (const std::string &key : descriptiveKeys())
-    if (auto it = row.find(key); it != row.end() && key != "attention")
+    if (auto it = row.find(key);
+        it != row.end() && key != "attention" && key != "steps")
       work[key] = valueText(*it);
   for (const Default &d : kDefaults)
     if (work["suite"] == d.suite)
@@ -184,9 +191,7 @@ int printComparison(std::ostream &out, const std::string &title,
     leastFootprint[suite].add(footprint(row) / leastWhole);
     for (const auto &[impl, peer] : found->second) {
       ++pairs;
-      double nan = std::nan("");
-      double ours = number(row, "median_ms", nan);
-      double theirs = number(*peer, "median_ms", nan);
+      double ours = milliseconds(row), theirs = milliseconds(*peer);
       double temp =
           plannedNumber(row, "temp_mb") / plannedNumber(*peer, "temp_mb");
       double work =

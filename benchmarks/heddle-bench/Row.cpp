@@ -9,7 +9,8 @@ const std::vector<std::string> &descriptiveKeys() {
       "suite",      "model",    "cell",  "attention", "dtype",     "precision",
       "size",       "head_dim", "seq",   "causal",    "mode",      "tokens",
       "resolution", "width",    "batch", "heads",     "model_dim", "state",
-      "layers",     "op",       "workers", "scan",    "variant",   "remat"};
+      "layers",     "op",       "steps", "optimizer", "workers",   "scan",
+      "variant",    "remat"};
   return keys;
 }
 

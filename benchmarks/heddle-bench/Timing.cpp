@@ -21,13 +21,14 @@ double quantile(const std::vector<double> &sorted, double q) {
   return sorted[below] * (1.0 - weight) + sorted[above] * weight;
 }
 
-Timing timeCalls(const std::function<bool()> &call, int warmup, int repeats) {
+Timing timeCalls(const std::function<bool()> &call, int warmup, int repeats,
+                 const std::function<bool()> &finish) {
   Timing timing;
   timing.inner = 0;
   double estimate = 1e9;
   for (int i = 0; i < std::max(warmup, 1); ++i) {
     Stopwatch watch;
-    if (!call())
+    if (!call() || (finish && !finish()))
       return timing;
     estimate = std::min(estimate, watch.seconds());
   }
@@ -39,6 +40,8 @@ Timing timeCalls(const std::function<bool()> &call, int warmup, int repeats) {
     for (int j = 0; j < inner; ++j)
       if (!call())
         return timing;
+    if (finish && !finish())
+      return timing;
     samples.push_back(watch.seconds() / inner);
   }
   std::sort(samples.begin(), samples.end());

@@ -38,8 +38,10 @@ struct Timing {
 double quantile(const std::vector<double> &sorted, double q);
 
 /// Times `call`; at least one warm-up call is made. Stops early, with an inner
-/// of 0, when a call returns false.
-Timing timeCalls(const std::function<bool()> &call, int warmup, int repeats);
+/// of 0, when a call returns false. Where calls go on after they return,
+/// `finish` waits for them: at the end of each warm-up call and sample.
+Timing timeCalls(const std::function<bool()> &call, int warmup, int repeats,
+                 const std::function<bool()> &finish = {});
 
 } // namespace heddle::bench
 

@@ -62,7 +62,9 @@ static Rule ruleFor(const NamedTensorType &argument) {
             endsWith(name, ".attn.key.bias") ? 1e-3f : 1e-6f};
   if (startsWith(name, "nu."))
     return {Rule::SecondMoment};
-  if (name == "count")
+  if (startsWith(name, "velocity."))
+    return {Rule::Normal, 0.0f, 1e-3f};
+  if (name == "count" || name == "seed")
     return {Rule::Normal, 10.0f, 0.0f};
   if (name == "t")
     return {Rule::Uniform};

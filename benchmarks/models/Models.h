@@ -31,12 +31,19 @@ struct Model {
       results; // names of its results, where there are several
 };
 
+/// Adam: learning rate 1e-3, 0.9, 0.999, eps 1e-8, bias-corrected. Momentum:
+/// v = 0.9 v + g, p -= 1e-3 v.
+enum class Optimizer { Adam, Momentum };
+
 /// Which function of a model is built.
 struct ModelOp {
   /// A training step instead of the forward pass: loss mean(model(x)^2), its
-  /// gradients, Adam (learning rate 1e-3, 0.9, 0.999, eps 1e-8,
-  /// bias-corrected).
+  /// gradients, the optimizer.
   bool train = false;
+  Optimizer optimizer = Optimizer::Adam;
+  /// With `train`, so many steps in one call instead of one, on batches drawn
+  /// from data that the function is given (Training.h). 0: one step.
+  int64_t steps = 0;
   /// Parameters and optimizer state are updated in place.
   bool donate = false;
   /// Gradients are scaled down to this global norm; 0: they are not.

@@ -21,7 +21,7 @@ MIB = float(1 << 20)
 
 DESCRIPTIVE = (
     "suite model impl cell attention dtype head_dim seq causal mode tokens "
-    "width batch heads model_dim state layers op").split()
+    "width batch heads model_dim state layers op steps optimizer").split()
 
 
 class Backend:
@@ -96,6 +96,11 @@ def is_step(row):
     return row.get("op") in ("train_step", "bare_jit")
 
 
+def is_fit(row):
+    """Whether the row is a loop of training steps."""
+    return row.get("op") in ("fit_array", "fit_stream")
+
+
 def time_calls(call, warmup, repeats):
     """inner back-to-back calls a sample; median and quartiles in ms."""
     estimate = float("inf")
@@ -127,13 +132,15 @@ def time_enqueued(sample, warmup, repeats):
     return quartiles(inner, [sample(inner) / inner for _ in range(repeats)])
 
 
-def supported(row):
+def supported(row, impl="jax"):
     if row.get("variant", "plain") != "plain":
         return False
     if row.get("suite") == "attention":
         return row.get("mode") in ("fwd", "fwd_bwd")
     if row.get("suite") == "train_loop":
-        return row.get("op") == "bare_jit"
+        return row.get("optimizer", "adam") == "adam" and (
+            row.get("op") == "bare_jit" or is_fit(row) and
+            impl.startswith("jax"))
     return (row.get("suite") == "scan" or
             row.get("suite") in ("transformer", "diffusion", "ssm") and
             row.get("op") in ("forward", "train_step"))
@@ -146,7 +153,7 @@ def measure(backend, row, options):
     if row.get("attention", "no_attention") != "no_attention":
         row["attention"] = backend.impl
     try:
-        if not supported(row):
+        if not supported(row, backend.impl):
             raise ValueError("expected a forward row, a training step or a "
                              "scan; choose others with --filter")
         inputs = make_inputs(row, options.seed)
@@ -159,6 +166,8 @@ def measure(backend, row, options):
         call()
         row["first_call_s"] = time.perf_counter() - start
         row.update(backend.time(call, options.warmup, options.repeats))
+        if row["suite"] == "train_loop":
+            row["per_step_ms"] = row["median_ms"] / row.get("steps", 1)
         if row["suite"] == "attention":
             flops = (4.0 * row["batch"] * row["heads"] * row["seq"]**2 *
                      row["head_dim"] * (0.5 if row["causal"] else 1.0) *

@@ -47,7 +47,9 @@ def chosen_row(options, folder):
         sys.exit("compare_training.py: error: expected one training step, the "
                  "filters leave %d; choose with --filter" % len(steps))
     row = steps[0]
-    run(bench, *selection, "--filter=op=" + row["op"], "--plan-only",
+    exact = ["--filter=%s=%s" % (key, row[key]) for key in ("op", "optimizer")
+             if key in row]
+    run(bench, *selection, *exact, "--plan-only",
         "--emit-mlir=" + folder, "-o", os.path.join(folder, "plan.json"))
     graphs = [path for path in glob.glob(os.path.join(folder, "*.mlir"))
               if "donate" not in os.path.basename(path)]

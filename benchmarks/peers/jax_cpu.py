@@ -11,6 +11,8 @@ import models as model_layouts
 
 # A form of a scan that needs more is no form for this machine.
 MOST_TEMP_MB = 12 * 1024
+# What fit_array draws from, in batches.
+DATA_BATCHES = 16
 
 
 class JaxBackend(common.Backend):
@@ -42,8 +44,10 @@ class JaxBackend(common.Backend):
             return self.jax.grad(loss, argnums=(0, 1, 2))
         if row["suite"] == "scan":
             return models.scan(row)
-        return models.train_step(row) if common.is_step(row) else (
-            models.forward(row))
+        if row.get("op") == "fit_array":
+            return models.fit(row)
+        return models.train_step(row) if (
+            common.is_step(row) or common.is_fit(row)) else models.forward(row)
 
     def arguments(self, row, inputs):
         jnp = self.jnp
@@ -59,16 +63,20 @@ class JaxBackend(common.Backend):
         params = {name: jnp.asarray(value, jnp.float32)
                   for name, value in inputs.items() if name not in last}
         args = [params]
-        if common.is_step(row):
+        if common.is_step(row) or common.is_fit(row):
             zeros = {name: jnp.zeros_like(value)
                      for name, value in params.items()}
-            args += [zeros, zeros, jnp.int32(0)]
+            # Donated buffers have to differ.
+            args += [zeros, self.jax.tree.map(jnp.copy, zeros), jnp.int32(0)]
+        if row.get("op") == "fit_array":
+            data = np.concatenate([inputs["x"]] * DATA_BATCHES)
+            return args + [jnp.asarray(data, dtype), self.jax.random.key(0)]
         return args + [jnp.asarray(inputs[name], dtype) for name in last]
 
-    def compile(self, function, args):
+    def compile(self, function, args, donated=()):
         """The program, and trace_s, compile_s and the memory figures."""
         start = time.perf_counter()
-        lowered = self.jax.jit(function).lower(*args)
+        lowered = self.jax.jit(function, donate_argnums=donated).lower(*args)
         trace_s = time.perf_counter() - start
         start = time.perf_counter()
         compiled = lowered.compile()
@@ -81,7 +89,46 @@ class JaxBackend(common.Backend):
             "out_mb": memory.output_size_in_bytes / common.MIB,
             "alias_mb": memory.alias_size_in_bytes / common.MIB}
 
+    def prepare_fit(self, row, inputs):
+        """State is donated; the batches of fit_stream come from the host, each
+        while the step before it runs."""
+        jax = self.jax
+        args = self.arguments(row, inputs)
+        compiled, extra = self.compile(self.functions(row, ""), args,
+                                       donated=(0, 1, 2, 3))
+        state, data = args[:4], args[4:]
+        host = [np.array(data[0]) for _ in range(2)]
+        last = []
+
+        def steps(count):
+            batch = jax.device_put(host[0])
+            for number in range(count):
+                now = data if row["op"] == "fit_array" else [batch]
+                *state[:], loss = compiled(*state, *now)
+                if row["op"] == "fit_stream":
+                    batch = jax.device_put(host[number % 2])
+            last[:] = [loss]
+            jax.block_until_ready(state)
+
+        def call():
+            steps(1)
+
+        def sample(count):
+            start = time.perf_counter()
+            steps(count)
+            return 1e3 * (time.perf_counter() - start)
+
+        call.sample = sample
+        return call, lambda: np.asarray(last[0], np.float64), extra
+
+    def time(self, call, warmup, repeats):
+        if hasattr(call, "sample"):
+            return common.time_enqueued(call.sample, warmup, repeats)
+        return super().time(call, warmup, repeats)
+
     def prepare(self, row, inputs):
+        if common.is_fit(row):
+            return self.prepare_fit(row, inputs)
         jax, jnp = self.jax, self.jnp
         args = self.arguments(row, inputs)
         has_scan = row["suite"] == "scan" or row.get("cell") in ("mamba", "lru")

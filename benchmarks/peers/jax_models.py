@@ -227,6 +227,27 @@ class Models:
 
         return step
 
+    def fit(self, row):
+        """(params, mu, nu, count, data, key) -> the new ones and the losses of
+        the row's steps, each on a batch drawn from the data."""
+        jax = self.jax
+        step = self.train_step(row)
+
+        def fit(params, mu, nu, count, data, key):
+
+            def body(state, number):
+                entries = jax.random.randint(
+                    jax.random.fold_in(key, number), (row["batch"],), 0,
+                    data.shape[0])
+                *state, loss = step(*state, data[entries])
+                return tuple(state), loss
+
+            state, losses = jax.lax.scan(body, (params, mu, nu, count),
+                                         self.jnp.arange(row["steps"]))
+            return *state, losses
+
+        return fit
+
     def scan(self, row):
         """The operands (and cotangents) of a scan row -> its results."""
         jax, jnp = self.jax, self.jnp

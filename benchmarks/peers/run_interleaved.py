@@ -194,6 +194,8 @@ def main():
         measured = run_heddle(options, row)
         print_row(measured)
         for peer in peers:
+            if not common.supported(row, peer.name):
+                continue
             time.sleep(options.pause)
             answer = peer.measure(row)
             print_row([answer])

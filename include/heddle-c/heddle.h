@@ -197,6 +197,37 @@ HEDDLE_EXPORT HeddleStatus heddleSessionRun(HeddleSession *session,
                                             void *const *results,
                                             int32_t numResults);
 
+/*===------------------------------ Streams -------------------------------===*/
+
+/* Steps over state that stays in place, each on a batch from the host. A stream
+   runs its session in order, on a thread of its own, and has two upload slots:
+   the next batch is copied while a step runs. Sessions on "cpu" and "emulator";
+   on "cuda" a caller with device memory overlaps copies itself, with a second
+   CUDA stream. The session must outlive the stream, and so must the buffers. */
+typedef struct HeddleStream HeddleStream;
+
+/* `arguments` and `results` as for heddleSessionRun; those of the `numStreamed`
+   argument numbers in `streamed` are not read. Donated arguments are the state:
+   pass their pointers for the results that live in them. Fails for numbers that
+   do not exist, come twice or are donated. */
+HEDDLE_EXPORT HeddleStatus heddleStreamCreate(
+    HeddleSession *session, void *const *arguments, int32_t numArguments,
+    void *const *results, int32_t numResults, const int32_t *streamed,
+    int32_t numStreamed, HeddleStream **stream);
+/* Copies a batch, a pointer per streamed argument, and lets a step run on it.
+   Waits while both slots are taken; the batch is the caller's again when it
+   returns. `outputs` is NULL, or has a pointer or NULL per result, to which the
+   step copies it (the loss of each step). The error of an earlier step is
+   returned from then on, and nothing runs any more. One thread at a time. */
+HEDDLE_EXPORT HeddleStatus heddleStreamPush(HeddleStream *stream,
+                                            const void *const *batch,
+                                            void *const *outputs);
+/* Waits until every pushed step has run. Then state, results and outputs may be
+   read. */
+HEDDLE_EXPORT HeddleStatus heddleStreamWait(HeddleStream *stream);
+/* Waits as well. */
+HEDDLE_EXPORT void heddleStreamFree(HeddleStream *stream);
+
 #ifdef __cplusplus
 }
 #endif

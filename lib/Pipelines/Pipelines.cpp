@@ -8,6 +8,7 @@
 #include "heddle/Conversion/HeddleGpuToNVVM/HeddleGpuToNVVM.h"
 #include "heddle/Conversion/HeddleNvvmToLLVM/HeddleNvvmToLLVM.h"
 #include "heddle/Conversion/NvvmToEmulator/NvvmToEmulator.h"
+#include "heddle/Dialect/Heddle/Transforms/Loops.h"
 #include "heddle/Dialect/Heddle/Transforms/Passes.h"
 #include "heddle/Dialect/HeddleGpu/Transforms/Passes.h"
 #include "heddle/Runtime/CpuDevice.h"
@@ -136,6 +137,7 @@ static void addModelStage(OpPassManager &pm, StringRef target) {
 static void addDifferentiateStage(OpPassManager &pm) {
   pm.addPass(createDecomposeSsdPass());
   pm.addPass(createDifferentiatePass());
+  pm.addPass(createOutlineLoopsPass());
   pm.addNestedPass<func::FuncOp>(createInlineRegionsPass());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
@@ -393,7 +395,7 @@ LogicalResult Driver::makeProgram() {
     return readKernelModule(module, program);
   SymbolTable symbols(module);
   for (auto f : module.getOps<func::FuncOp>()) {
-    if (f->hasAttr(kKernelFamily))
+    if (f.isExternal() || f->hasAttr(kKernelFamily) || isLoopBody(f))
       continue;
     Function function;
     if (failed(writeCommands(f, symbols, function,

@@ -1,14 +1,10 @@
 //===- CommandList.cpp - a planned function as runtime data ---------------===//
 
 #include "heddle/Target/CommandList.h"
-#include "AlignBuffers.h"
-#include "heddle/Codegen/Tile/KernelBody.h"
-#include "heddle/Dialect/Heddle/IR/Heddle.h"
+#include "CommandWriter.h"
+#include "GroupLaunches.h"
 #include "heddle/Dialect/Heddle/Transforms/PlanAttributes.h"
-#include "heddle/Target/KernelCost.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "llvm/Support/xxhash.h"
 
 using namespace mlir;
@@ -54,58 +50,6 @@ int64_t intAttr(Operation *op, StringRef name) {
   return attr ? attr.getInt() : 0;
 }
 
-/// Bytes of a buffer; an index takes 64 bits.
-int64_t bufferBytes(MemRefType type) {
-  Type element = type.getElementType();
-  int64_t bits = element.isIndex() ? 64 : element.getIntOrFloatBitWidth();
-  return type.getNumElements() * llvm::divideCeil(bits, 8);
-}
-
-/// Follows a view back to the entry function's argument.
-LogicalResult resolve(Value v, unsigned numArgs, unsigned numResults,
-                      BufferRef &ref) {
-  auto view = v.getDefiningOp<memref::ViewOp>();
-  if (!view)
-    return emitError(v.getLoc(), "expected a view of a buffer");
-  auto base = dyn_cast<BlockArgument>(view.getSource());
-  std::optional<int64_t> shift = getConstantIntValue(view.getByteShift());
-  if (!base || !shift)
-    return emitError(v.getLoc(), "expected a constant offset into an argument");
-  auto type = cast<MemRefType>(v.getType());
-  unsigned n = base.getArgNumber();
-  ref.offset = *shift;
-  ref.size = bufferBytes(type);
-  if (n < numArgs) {
-    ref.space = Space::Argument;
-    ref.index = n;
-  } else if (n < numArgs + numResults) {
-    ref.space = Space::Result;
-    ref.index = n - numArgs;
-  } else {
-    ref.space = n == numArgs + numResults ? Space::Arena : Space::Constants;
-  }
-  return success();
-}
-
-void appendConstant(DenseElementsAttr attr, std::vector<uint8_t> &bytes,
-                    size_t at) {
-  Type element = attr.getElementType();
-  size_t width = llvm::divideCeil(
-      element.isIndex() ? 64 : element.getIntOrFloatBitWidth(), 8);
-  bytes.resize(std::max(bytes.size(), at + attr.getNumElements() * width));
-  auto put = [&](const APInt &v) {
-    uint64_t raw = v.getZExtValue();
-    std::memcpy(bytes.data() + at, &raw, width);
-    at += width;
-  };
-  if (isa<FloatType>(element))
-    for (const APFloat &v : attr.getValues<APFloat>())
-      put(v.bitcastToAPInt());
-  else
-    for (const APInt &v : attr.getValues<APInt>())
-      put(v);
-}
-
 /// A number that changes when any buffer moves.
 uint64_t hashPlan(const Function &function) {
   std::vector<int64_t> words;
@@ -113,38 +57,29 @@ uint64_t hashPlan(const Function &function) {
     words.insert(words.end(),
                  {static_cast<int64_t>(r.space), static_cast<int64_t>(r.index),
                   r.offset, r.size});
+    llvm::append_range(words, r.strides);
   };
-  for (const Command &c : function.commands) {
-    words.push_back(c.kernel);
-    for (const LaunchArg &a : c.args)
-      for (const BufferRef &r : a.buffers)
-        ref(r);
-    ref(c.source);
-    ref(c.dest);
-  }
+  auto list = [&](auto &&self, const std::vector<Command> &commands) -> void {
+    for (const Command &c : commands) {
+      words.push_back(c.kernel);
+      for (const LaunchArg &a : c.args)
+        for (const BufferRef &r : a.buffers)
+          ref(r);
+      ref(c.source);
+      ref(c.dest);
+      if (c.kind != Command::Kind::Repeat)
+        continue;
+      words.push_back(c.count);
+      self(self, c.body);
+    }
+  };
+  list(list, function.commands);
   words.push_back(function.plan.arenaBytes);
   return llvm::xxh3_64bits(
       llvm::ArrayRef(reinterpret_cast<const uint8_t *>(words.data()),
                      words.size() * sizeof(int64_t)));
 }
 } // namespace
-
-/// Which buffers a kernel takes values from and which it writes.
-static KernelUses usesOf(func::FuncOp kernel) {
-  KernelUses uses;
-  for (BlockArgument argument : kernel.getArguments()) {
-    bool writes = llvm::any_of(argument.getUsers(), [&](Operation *user) {
-      auto write = dyn_cast<bufferization::MaterializeInDestinationOp>(user);
-      return write && write.getDest() == argument;
-    });
-    bool other = llvm::any_of(argument.getUsers(), [](Operation *user) {
-      return !isa<bufferization::MaterializeInDestinationOp>(user);
-    });
-    uses.writes.push_back(writes);
-    uses.reads.push_back(other);
-  }
-  return uses;
-}
 
 LogicalResult heddle::writeCommands(func::FuncOp entry,
                                     const SymbolTable &symbols,
@@ -159,7 +94,6 @@ LogicalResult heddle::writeCommands(func::FuncOp entry,
     return entry.emitError("expected a planned function; run "
                            "heddle-plan-memory first");
   ArrayAttr names = types(kPlanArgumentNames), used = types(kPlanArgumentUsed);
-  unsigned numArgs = argTypes.size(), numResults = resultTypes.size();
   auto donated = entry->getAttrOfType<DenseBoolArrayAttr>(kPlanDonated);
   auto aliases = entry->getAttrOfType<DenseI64ArrayAttr>(kPlanAliases);
   function.name = entry.getName().str();
@@ -193,57 +127,15 @@ LogicalResult heddle::writeCommands(func::FuncOp entry,
     function.results.push_back(named);
   }
 
-  llvm::StringMap<uint32_t> kernelIndex;
-  std::vector<KernelUses> uses;
-  for (Operation &op : entry.getBody().front()) {
-    if (auto copy = dyn_cast<memref::CopyOp>(op)) {
-      Command command;
-      command.kind = Command::Kind::Copy;
-      if (failed(
-              resolve(copy.getSource(), numArgs, numResults, command.source)) ||
-          failed(resolve(copy.getTarget(), numArgs, numResults, command.dest)))
-        return failure();
-      function.commands.push_back(command);
-      continue;
-    }
-    auto launch = dyn_cast<LaunchOp>(op);
-    if (!launch)
-      continue;
-    auto [it, inserted] =
-        kernelIndex.try_emplace(launch.getKernel(), function.kernels.size());
-    if (inserted) {
-      auto kernel = symbols.lookup<func::FuncOp>(launch.getKernel());
-      KernelInfo info;
-      info.name = launch.getKernel().str();
-      info.family = kernel->getAttrOfType<StringAttr>(kKernelFamily).str();
-      countWork(kernel, info);
-      uses.push_back(usesOf(kernel));
-      function.kernels.push_back(info);
-    }
-    Command command;
-    command.kind = Command::Kind::Launch;
-    command.kernel = it->second;
-    for (Value v : launch.getInputs()) {
-      LaunchArg arg;
-      arg.buffers.emplace_back();
-      if (failed(resolve(v, numArgs, numResults, arg.buffers.back())))
-        return failure();
-      command.args.push_back(arg);
-    }
-    function.commands.push_back(command);
-  }
-
-  if (auto constants = types(kPlanConstants)) {
-    auto offsets =
-        entry->getAttrOfType<DenseI64ArrayAttr>(kPlanConstantOffsets);
-    for (auto [attr, offset] : llvm::zip(constants, offsets.asArrayRef()))
-      appendConstant(cast<DenseElementsAttr>(attr), function.constants, offset);
-    function.constants.resize(llvm::alignTo(function.constants.size(), 64));
-  }
+  CommandWriter writer(symbols, function);
+  if (failed(writer.run(entry)))
+    return failure();
   function.plan.arenaBytes = intAttr(entry, kPlanArena);
   function.plan.maxLiveBytes = intAttr(entry, kPlanMaxLive);
-  function.plan.workBytes = intAttr(entry, kPlanWork);
-  alignBuffers(function, uses, launchAlignment);
+  function.plan.workBytes =
+      intAttr(entry, kPlanWork) + writer.workBeyondWorkspace;
+  alignBuffers(function, writer.uses, launchAlignment);
+  groupLaunches(function, writer.uses);
   function.plan.planHash = hashPlan(function);
   return success();
 }

@@ -127,17 +127,19 @@ static int64_t bufferBytes(MemRefType type) {
   return type.getNumElements() * llvm::divideCeil(bits, 8);
 }
 
+void heddle::countOp(Operation *op, KernelInfo &info) {
+  if (auto attention = dyn_cast<AttentionOp>(op))
+    countAttention(attention, info);
+  else if (auto grad = dyn_cast<AttentionGradOp>(op))
+    countAttentionGrad(grad, info);
+  else if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op))
+    countLinalg(linalgOp, info);
+}
+
 void heddle::countWork(func::FuncOp kernel, KernelInfo &info) {
   for (Type t : kernel.getArgumentTypes())
     info.minBytes += bufferBytes(cast<MemRefType>(t));
-  kernel.walk([&](Operation *op) {
-    if (auto attention = dyn_cast<AttentionOp>(op))
-      countAttention(attention, info);
-    else if (auto grad = dyn_cast<AttentionGradOp>(op))
-      countAttentionGrad(grad, info);
-    else if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op))
-      countLinalg(linalgOp, info);
-  });
+  kernel.walk([&](Operation *op) { countOp(op, info); });
 }
 
 //===----------------------------------------------------------------------===//

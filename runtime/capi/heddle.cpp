@@ -5,6 +5,7 @@
 #include "heddle/Runtime/CpuDevice.h"
 #include "heddle/Runtime/CudaDevice.h"
 #include "heddle/Runtime/EmulatorDevice.h"
+#include "heddle/Runtime/StepStream.h"
 
 #include <cstddef>
 #include <cstring>
@@ -34,6 +35,10 @@ struct HeddleSession {
       return emulator->function();
     return cuda ? cuda->function() : executable->function();
   }
+};
+
+struct HeddleStream {
+  std::unique_ptr<StepStream> stream;
 };
 
 namespace {
@@ -440,3 +445,54 @@ HeddleStatus heddleSessionRun(HeddleSession *session, void *const *arguments,
     return session->cuda->runHost(arguments, results);
   });
 }
+
+HeddleStatus heddleStreamCreate(HeddleSession *session, void *const *arguments,
+                                int32_t numArguments, void *const *results,
+                                int32_t numResults, const int32_t *streamed,
+                                int32_t numStreamed, HeddleStream **stream) {
+  return guarded([&] {
+    if (!session || !stream)
+      return missing(session ? "a place for the stream" : "a session");
+    if (session->cuda)
+      return Status::error("expected a session on cpu or emulator for a "
+                           "stream, got cuda; copy to device memory beside "
+                           "runs of the session");
+    const Function &f = session->function();
+    if (Status s = checkCount("arguments", numArguments, f.arguments.size());
+        !s)
+      return s;
+    if (Status s = checkCount("results", numResults, f.results.size()); !s)
+      return s;
+    if (numStreamed < 0 || (numStreamed && !streamed))
+      return missing("the numbers of the streamed arguments");
+    if ((numArguments && !arguments) || (numResults && !results))
+      return missing("pointers to arguments and results");
+    std::vector<uint32_t> numbers(streamed, streamed + numStreamed);
+    auto run = [session](void *const *args, void *const *outs) {
+      return session->executable ? session->executable->run(args, outs)
+                                 : session->emulator->run(args, outs);
+    };
+    auto created = std::make_unique<HeddleStream>();
+    Status s = StepStream::create(f, run, arguments, results, numbers,
+                                  created->stream);
+    if (s.ok())
+      *stream = created.release();
+    return s;
+  });
+}
+
+HeddleStatus heddleStreamPush(HeddleStream *stream, const void *const *batch,
+                              void *const *outputs) {
+  return guarded([&] {
+    return stream && batch
+               ? stream->stream->push(batch, outputs)
+               : missing(stream ? "a batch" : "a stream");
+  });
+}
+
+HeddleStatus heddleStreamWait(HeddleStream *stream) {
+  return guarded(
+      [&] { return stream ? stream->stream->wait() : missing("a stream"); });
+}
+
+void heddleStreamFree(HeddleStream *stream) { delete stream; }

@@ -17,7 +17,7 @@ namespace heddle::bundle {
 /// line-end conversion.
 constexpr unsigned char kMagic[8] = {'H', 'E', 'D', 'D', 'L', 'E', 0x1a, '\n'};
 /// Raised by every change that an older reader would misread.
-constexpr uint32_t kVersion = 3;
+constexpr uint32_t kVersion = 4;
 
 // Header fields, by byte offset.
 constexpr size_t kVersionAt = 8;       // u32

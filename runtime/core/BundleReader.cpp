@@ -132,6 +132,7 @@ static std::vector<Command> getCommands(ByteReader &r, unsigned depth) {
     switch (c.kind) {
     case Command::Kind::Launch: {
       c.kernel = r.u32("kernel number");
+      c.together = r.boolean("mark of a launch");
       uint32_t numArgs = r.count(13, "launch arguments");
       for (uint32_t a = 0; a < numArgs && r.ok(); ++a)
         c.args.push_back(getLaunchArg(r));

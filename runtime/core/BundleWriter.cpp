@@ -81,6 +81,7 @@ static void putCommands(ByteWriter &w, const std::vector<Command> &commands) {
     switch (c.kind) {
     case Command::Kind::Launch:
       w.u32(c.kernel);
+      w.u8(c.together);
       w.count(c.args.size());
       for (const LaunchArg &arg : c.args)
         putLaunchArg(w, arg);

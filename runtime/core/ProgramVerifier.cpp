@@ -328,6 +328,11 @@ Status FunctionVerifier::commands(const std::vector<Command> &list) {
     path.push_back(i);
     if (Status s = command(list[i]); !s)
       return s;
+    if (list[i].together &&
+        (i == 0 || list[i].kind != Command::Kind::Launch ||
+         list[i - 1].kind != Command::Kind::Launch))
+      return error("expected a launch before one that runs together with it, "
+                   "found none");
     path.pop_back();
   }
   return {};

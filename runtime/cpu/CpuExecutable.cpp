@@ -30,6 +30,9 @@ using KernelFn = void (*)(void *const *args, int64_t block, void *scratch);
 constexpr unsigned kMaxDepth = bundle::kMaxRepeatDepth;
 /// Copies and fills are split into blocks of this size between the threads.
 constexpr int64_t kMoveBlock = 1 << 18;
+/// Launches that share a region of less work than this run on the caller alone:
+/// sooner than another thread would have joined.
+constexpr int64_t kSerialNanoseconds = 2000;
 /// All bits set: a NaN in every float type, -1 in every integer type.
 constexpr uint8_t kPoison = 0xff;
 
@@ -46,11 +49,19 @@ struct StepArg {
   size_t storage = 0; // entry of `scalars`, first entry of `tables`
 };
 
+/// A launch among those of one step, which share a parallel region.
+struct Part {
+  KernelFn kernel = nullptr;
+  int64_t firstBlock = 0; // of the step's
+  std::vector<StepArg> args;
+  size_t firstPointer = 0;
+};
+
 struct Step {
   Command::Kind kind = Command::Kind::Launch;
-  KernelFn kernel = nullptr;
-  int64_t numBlocks = 0;
-  std::vector<StepArg> args;
+  std::vector<Part> parts;
+  int64_t numBlocks = 0;   // of all parts
+  int64_t nanoseconds = 0; // roughly, on one thread
   Address source, dest;
   int64_t size = 0;
   uint64_t pattern = 0; // repeated to fill 8 bytes
@@ -87,13 +98,14 @@ struct CpuExecutable::Impl {
   std::vector<uint64_t> checkedAddresses; // of the last run
   std::vector<int64_t> scalars;
   std::vector<void *> tables;   // storage of all pointer tables
-  std::vector<void *> pointers; // arguments of the launch that runs
+  std::vector<void *> pointers; // arguments of the launches that run
   int64_t iterations[kMaxDepth] = {};
   std::mutex running;
 
   Status load(const Program &program, const CpuOptions &options);
   Status allocate(int threads);
   Status compile(const std::vector<Command> &commands, std::vector<Step> &out);
+  Status addLaunch(const Command &c, Step &step);
   Address address(const BufferRef &b) const;
 
   Status bind(void *const *args, void *const *results);
@@ -137,6 +149,42 @@ Address CpuExecutable::Impl::address(const BufferRef &b) const {
   return a;
 }
 
+Status CpuExecutable::Impl::addLaunch(const Command &c, Step &step) {
+  const KernelInfo &kernel = function.kernels[c.kernel];
+  Part part;
+  for (const std::unique_ptr<ObjectCode> &object : code)
+    if (!part.kernel)
+      part.kernel = reinterpret_cast<KernelFn>(object->lookup(kernel.name));
+  if (!part.kernel)
+    return Status::error("function '" + function.name +
+                         "': the object code has no kernel '" + kernel.name +
+                         "'; recompile with heddle-compile");
+  part.firstBlock = step.numBlocks;
+  step.numBlocks += kernel.numBlocks;
+  step.nanoseconds += (kernel.flops + kernel.minBytes) / 16;
+  if (!step.parts.empty())
+    part.firstPointer =
+        step.parts.back().firstPointer + step.parts.back().args.size();
+  for (const LaunchArg &arg : c.args) {
+    StepArg a;
+    a.kind = arg.kind;
+    for (const BufferRef &b : arg.buffers)
+      a.buffers.push_back(address(b));
+    if (arg.kind == LaunchArg::Kind::Scalar) {
+      a.storage = scalars.size();
+      scalars.push_back(arg.scalar);
+    } else if (arg.kind == LaunchArg::Kind::PointerTable) {
+      a.storage = tables.size();
+      tables.resize(tables.size() + arg.buffers.size());
+    }
+    part.args.push_back(std::move(a));
+  }
+  pointers.resize(
+      std::max(pointers.size(), part.firstPointer + part.args.size()));
+  step.parts.push_back(std::move(part));
+  return {};
+}
+
 Status CpuExecutable::Impl::compile(const std::vector<Command> &commands,
                                     std::vector<Step> &out) {
   out.reserve(commands.size());
@@ -145,31 +193,11 @@ Status CpuExecutable::Impl::compile(const std::vector<Command> &commands,
     step.kind = c.kind;
     switch (c.kind) {
     case Command::Kind::Launch: {
-      const KernelInfo &kernel = function.kernels[c.kernel];
-      for (const std::unique_ptr<ObjectCode> &object : code)
-        if (!step.kernel)
-          step.kernel = reinterpret_cast<KernelFn>(object->lookup(kernel.name));
-      if (!step.kernel)
-        return Status::error("function '" + function.name +
-                             "': the object code has no kernel '" +
-                             kernel.name + "'; recompile with heddle-compile");
-      step.numBlocks = kernel.numBlocks;
-      for (const LaunchArg &arg : c.args) {
-        StepArg a;
-        a.kind = arg.kind;
-        for (const BufferRef &b : arg.buffers)
-          a.buffers.push_back(address(b));
-        if (arg.kind == LaunchArg::Kind::Scalar) {
-          a.storage = scalars.size();
-          scalars.push_back(arg.scalar);
-        } else if (arg.kind == LaunchArg::Kind::PointerTable) {
-          a.storage = tables.size();
-          tables.resize(tables.size() + arg.buffers.size());
-        }
-        step.args.push_back(std::move(a));
-      }
-      if (pointers.size() < step.args.size())
-        pointers.resize(step.args.size());
+      bool joins = c.together && !out.empty();
+      if (Status s = addLaunch(c, joins ? out.back() : step); !s)
+        return s;
+      if (joins)
+        continue;
       break;
     }
     case Command::Kind::Copy:
@@ -338,28 +366,53 @@ void CpuExecutable::Impl::fill(uint8_t *dest, uint64_t pattern, int64_t size) {
 }
 
 void CpuExecutable::Impl::launch(const Step &step) {
-  for (size_t i = 0; i < step.args.size(); ++i) {
-    const StepArg &arg = step.args[i];
-    switch (arg.kind) {
-    case LaunchArg::Kind::Buffer:
-      pointers[i] = resolve(arg.buffers.front());
-      break;
-    case LaunchArg::Kind::Scalar:
-      pointers[i] = &scalars[arg.storage];
-      break;
-    case LaunchArg::Kind::PointerTable:
-      for (size_t b = 0; b < arg.buffers.size(); ++b)
-        tables[arg.storage + b] = resolve(arg.buffers[b]);
-      pointers[i] = tables.data() + arg.storage;
-      break;
+  for (const Part &part : step.parts) {
+    void **next = pointers.data() + part.firstPointer;
+    for (const StepArg &arg : part.args) {
+      switch (arg.kind) {
+      case LaunchArg::Kind::Buffer:
+        *next = resolve(arg.buffers.front());
+        break;
+      case LaunchArg::Kind::Scalar:
+        *next = &scalars[arg.storage];
+        break;
+      case LaunchArg::Kind::PointerTable:
+        for (size_t b = 0; b < arg.buffers.size(); ++b)
+          tables[arg.storage + b] = resolve(arg.buffers[b]);
+        *next = tables.data() + arg.storage;
+        break;
+      }
+      ++next;
     }
   }
-  KernelFn kernel = step.kernel;
   void *const *args = pointers.data();
   uint8_t *memory = scratch.data();
   int64_t stride = scratchStride;
-  pool->parallelFor(step.numBlocks, [=](int64_t block, int thread) {
-    kernel(args, block, memory + thread * stride);
+  if (step.parts.size() == 1) {
+    KernelFn kernel = step.parts.front().kernel;
+    pool->parallelFor(step.numBlocks, [=](int64_t block, int thread) {
+      kernel(args, block, memory + thread * stride);
+    });
+    return;
+  }
+  const std::vector<Part> &parts = step.parts;
+  if (step.nanoseconds < kSerialNanoseconds) {
+    for (size_t i = 0; i < parts.size(); ++i) {
+      int64_t end =
+          i + 1 < parts.size() ? parts[i + 1].firstBlock : step.numBlocks;
+      for (int64_t block = parts[i].firstBlock; block < end; ++block)
+        parts[i].kernel(args + parts[i].firstPointer,
+                        block - parts[i].firstBlock, memory);
+    }
+    return;
+  }
+  pool->parallelFor(step.numBlocks, [=, &parts](int64_t block, int thread) {
+    auto after = std::upper_bound(
+        parts.begin(), parts.end(), block,
+        [](int64_t b, const Part &part) { return b < part.firstBlock; });
+    const Part &part = *std::prev(after);
+    part.kernel(args + part.firstPointer, block - part.firstBlock,
+                memory + thread * stride);
   });
 }
 

@@ -16,6 +16,7 @@ namespace {
 /// many launches they become once repeats are unrolled.
 struct CommandCounts {
   std::array<int64_t, 4> written{}; // by Command::Kind
+  int64_t together = 0;             // launches that join the one before
   std::vector<int64_t> launches;    // by kernel
   explicit CommandCounts(const Function &function)
       : launches(function.kernels.size()) {
@@ -29,6 +30,7 @@ private:
   void count(const std::vector<Command> &commands, int64_t times) {
     for (const Command &command : commands) {
       ++written[static_cast<size_t>(command.kind)];
+      together += command.together;
       if (command.kind == Command::Kind::Launch &&
           command.kernel < launches.size())
         launches[command.kernel] += times;
@@ -271,6 +273,7 @@ Json heddle::reportFunction(const Function &function, int threads,
               {"images", reportImages(function, facts)},
               {"commands",
                {{"launch", counts.of(Command::Kind::Launch)},
+                {"groups", counts.of(Command::Kind::Launch) - counts.together},
                 {"copy", counts.of(Command::Kind::Copy)},
                 {"fill", counts.of(Command::Kind::Fill)},
                 {"repeat", counts.of(Command::Kind::Repeat)}}},
@@ -324,7 +327,11 @@ void heddle::printFunctionReport(const Function &function, int threads,
         kernel.numBlocks, static_cast<double>(kernel.flops) * 1e-6,
         mib(kernel.minBytes), kernel.description.c_str());
   }
-  os << "  commands: " << counts.of(Command::Kind::Launch) << " launch, "
+  int64_t launches = counts.of(Command::Kind::Launch);
+  os << "  commands: " << launches << " launch";
+  if (int64_t groups = launches - counts.together; groups < launches)
+    os << " in " << groups << (groups == 1 ? " group" : " groups");
+  os << ", "
      << counts.of(Command::Kind::Copy) << " copy, "
      << counts.of(Command::Kind::Fill) << " fill, "
      << counts.of(Command::Kind::Repeat) << " repeat\n";

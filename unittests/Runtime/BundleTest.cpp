@@ -284,8 +284,8 @@ TEST(Bundle, NamesAnotherFormatVersion) {
   put(bytes, bundle::kVersionAt, bundle::kVersion + 1, 4);
   reseal(bytes);
   std::string error = errorOf(bytes);
-  EXPECT_TRUE(contains(error, "expected a heddle bundle of format version 3, "
-                              "got version 4"))
+  EXPECT_TRUE(contains(error, "expected a heddle bundle of format version 4, "
+                              "got version 5"))
       << error;
   EXPECT_TRUE(contains(error, "newer heddle runtime")) << error;
   put(bytes, bundle::kVersionAt, 0, 4);

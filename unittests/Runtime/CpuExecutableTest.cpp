@@ -38,6 +38,27 @@ CpuOptions withThreads(int threads, bool poison = false) {
   return options;
 }
 
+/// a = 2 x, b = 3 x and c = x as three launches of one group.
+Function groupedFunction() {
+  const int64_t n = 40, bytes = n * 4;
+  Function f = layersFunction();
+  f.arguments = {floats("x", n)};
+  f.results = {floats("a", n), floats("b", n), floats("c", n)};
+  f.plan.outBytes = 3 * bytes;
+  BufferRef x = buffer(Space::Argument, 0, 0, bytes);
+  auto scaled = [&](double factor, uint32_t result) {
+    return launch(0, {scalarArg(factor), scalarArg(n), bufferArg(x),
+                      bufferArg(buffer(Space::Result, result, 0, bytes))});
+  };
+  f.commands = {
+      fill(buffer(Space::Result, 0, 0, bytes), 0, 4),
+      fill(buffer(Space::Result, 1, 0, bytes), 0, 4), scaled(2.0, 0),
+      launch(1, {bufferArg(x), bufferArg(buffer(Space::Result, 2, 0, bytes))}),
+      scaled(3.0, 1)};
+  f.commands[3].together = f.commands[4].together = true;
+  return f;
+}
+
 /// A function of n floats to n floats without commands.
 Function emptyFunction(int64_t n) {
   Function f = layersFunction();
@@ -49,6 +70,32 @@ Function emptyFunction(int64_t n) {
 }
 
 } // namespace
+
+TEST(CpuExecutable, LaunchesOfAGroupRunTogether) {
+  // Groups of little work run on the caller, others on all threads.
+  for (int64_t flops : {int64_t(1), int64_t(1) << 30}) {
+    for (int threads : {1, 2, 5}) {
+      Function f = groupedFunction();
+      for (KernelInfo &kernel : f.kernels)
+        kernel.flops = flops;
+      auto executable = load(f, withThreads(threads, /*poison=*/true));
+      ASSERT_TRUE(executable);
+      std::vector<float> x(40), a(40), b(40), c(40);
+      for (int i = 0; i < 40; ++i)
+        x[i] = static_cast<float>(i);
+      void *args[] = {x.data()}, *results[] = {a.data(), b.data(), c.data()};
+      for (int run = 0; run < 20; ++run)
+        ASSERT_TRUE(executable->run(args, results).ok());
+      for (int i = 0; i < 40; ++i) {
+        EXPECT_EQ(a[i], 2.0f * x[i]);
+        EXPECT_EQ(b[i], 3.0f * x[i]);
+        // Two blocks of 16.
+        if (i < 32)
+          EXPECT_EQ(c[i], x[i]);
+      }
+    }
+  }
+}
 
 TEST(CpuExecutable, RunsLayersWithNegativeStrides) {
   for (int threads : {1, 2, 5}) {
@@ -197,16 +244,18 @@ TEST(CpuExecutable, DonatedMemoryIsSharedWithNobody) {
   void *apart[] = {memory, memory + 4}, *result[] = {memory};
   EXPECT_TRUE(executable->run(apart, result).ok());
   void *overlapping[] = {memory, memory + 3};
-  EXPECT_EQ(executable->run(overlapping, result).message,
-            "donated argument 0 'x' shares memory with argument 1 'other'; pass "
-            "a buffer of its own for each");
+  EXPECT_EQ(
+      executable->run(overlapping, result).message,
+      "donated argument 0 'x' shares memory with argument 1 'other'; pass "
+      "a buffer of its own for each");
   f.arguments[1].donated = true;
   executable = load(f, withThreads(1, true));
   ASSERT_TRUE(executable);
   void *twice[] = {memory, memory};
-  EXPECT_EQ(executable->run(twice, result).message,
-            "donated argument 1 'other' shares memory with argument 0 'x'; pass "
-            "a buffer of its own for each");
+  EXPECT_EQ(
+      executable->run(twice, result).message,
+      "donated argument 1 'other' shares memory with argument 0 'x'; pass "
+      "a buffer of its own for each");
 }
 
 TEST(CpuExecutable, ResultsMayNotLieInDonatedMemoryOfAnother) {

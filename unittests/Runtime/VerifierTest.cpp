@@ -184,6 +184,19 @@ TEST(Verifier, ChecksCopiesFillsAndArguments) {
                "a scalar argument has 1 buffers");
 }
 
+TEST(Verifier, ALaunchRunsTogetherWithLaunches) {
+  EXPECT_ERROR(f.commands[2].body[1].together = true,
+               "expected a launch before one that runs together with it");
+  EXPECT_ERROR(f.commands[0].together = true,
+               "expected a launch before one that runs together with it");
+  EXPECT_EQ(errorAfter([](Function &f) {
+              std::vector<Command> &body = f.commands[2].body;
+              body.push_back(body[1]);
+              body.back().together = true;
+            }),
+            "");
+}
+
 TEST(Verifier, LimitsNestedRepeats) {
   EXPECT_ERROR(
       {

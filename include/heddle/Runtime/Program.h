@@ -51,8 +51,11 @@ struct Command {
   enum class Kind : uint8_t { Launch = 0, Copy = 1, Fill = 2, Repeat = 3 };
   Kind kind = Kind::Launch;
 
-  // Launch: kernel index, arguments.
+  // Launch: kernel index, arguments. A launch that is `together` may run at the
+  // same time as those before it, back to the last one that is not: none touches
+  // what another writes.
   uint32_t kernel = 0;
+  bool together = false;
   std::vector<LaunchArg> args;
   // Copy: source -> dest, dest.size bytes. Fill: dest with `pattern` repeated
   // every `patternSize` bytes (1, 2, 4 or 8).

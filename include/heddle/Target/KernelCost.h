@@ -23,6 +23,9 @@ namespace heddle {
 /// that its mask set shows, to within a thousandth of an axis; what masks of
 /// data hide counts as visible.
 void countWork(mlir::func::FuncOp kernel, KernelInfo &info);
+/// Adds the figures of one graph op but minBytes; nothing for ops of other
+/// dialects than linalg and heddle.
+void countOp(mlir::Operation *op, KernelInfo &info);
 
 /// Bytes that all blocks of a tile program (contract T) load and store in global
 /// memory, each as often as its loop runs; accumulating stores count twice.

@@ -48,7 +48,7 @@ LogicalResult Fuser::run() {
       if (failed(outlineOp(op, "scan")))
         return failure();
     } else if (c == OpClass::Loops &&
-               !op->hasTrait<OpTrait::IsTerminator>()) {
+               !op->hasTrait<OpTrait::IsTerminator>() && !isa<LaunchOp>(op)) {
       if (failed(outlineOp(op, "loops")))
         return failure();
     } else if (op->getNumResults() == 1 && kept.contains(op->getResult(0)) &&

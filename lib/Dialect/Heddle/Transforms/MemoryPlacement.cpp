@@ -2,6 +2,7 @@
 
 #include "MemoryPlacement.h"
 #include "heddle/Codegen/Tile/KernelBody.h"
+#include "heddle/Dialect/Heddle/Transforms/Loops.h"
 #include "heddle/Dialect/Heddle/Transforms/PlanAttributes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -173,6 +174,11 @@ MemoryPlacement::Lifetime MemoryPlacement::lifetimeOf(int64_t group) const {
   return life;
 }
 
+/// What a loop carries comes back in the place it had.
+bool MemoryPlacement::mayTake(int64_t result, int64_t argument) const {
+  return !isLoopBody(function) || result == argument;
+}
+
 /// Gives a result the memory of a donated argument of its type that nothing
 /// needs any more when the value is made or, with `mayCopy`, at the end.
 bool MemoryPlacement::takeArgument(int64_t result, bool mayCopy) {
@@ -187,7 +193,7 @@ bool MemoryPlacement::takeArgument(int64_t result, bool mayCopy) {
   for (BlockArgument arg : function.getArguments()) {
     int64_t number = arg.getArgNumber();
     if (!donated[number] || arg.getType() != v.getType() ||
-        llvm::is_contained(aliases, number))
+        llvm::is_contained(aliases, number) || !mayTake(result, number))
       continue;
     int64_t group = items[places.lookup(arg).index].group;
     Lifetime argument = lifetimeOf(group);
@@ -222,7 +228,7 @@ void MemoryPlacement::placeResults() {
     if (home.kind != GroupHome::Argument ||
         items[at.index].size != tensorBytes(v.getType()) ||
         function.getArgument(home.index).getType() != v.getType() ||
-        llvm::is_contained(aliases, home.index))
+        llvm::is_contained(aliases, home.index) || !mayTake(i, home.index))
       continue;
     aliases[i] = home.index;
     placedResult[i] = true;

@@ -85,6 +85,7 @@ private:
   mlir::LogicalResult locate();
   void shareBuffers();
   void placeResults();
+  bool mayTake(int64_t result, int64_t argument) const;
   bool takeArgument(int64_t result, bool mayCopy);
   void placeRest();
   int64_t peakWork() const;

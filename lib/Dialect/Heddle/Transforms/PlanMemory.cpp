@@ -3,6 +3,7 @@
 #include "MemoryPlacement.h"
 #include "heddle/Codegen/Tile/KernelBody.h"
 #include "heddle/Dialect/Heddle/IR/Heddle.h"
+#include "heddle/Dialect/Heddle/Transforms/Loops.h"
 #include "heddle/Dialect/Heddle/Transforms/Passes.h"
 #include "heddle/Dialect/Heddle/Transforms/PlanAttributes.h"
 
@@ -203,19 +204,16 @@ namespace {
 struct PlanMemory : heddle::impl::PlanMemoryPassBase<PlanMemory> {
   void runOnOperation() override {
     SymbolTable symbols(getOperation());
-    SmallVector<func::FuncOp> kernels, entries;
-    for (auto f : getOperation().getOps<func::FuncOp>()) {
-      if (f.isExternal())
-        continue;
-      (f->hasAttr(kKernelFamily) ? kernels : entries).push_back(f);
-    }
-    for (func::FuncOp f : entries) {
+    for (func::FuncOp f : functionsToPlan(getOperation(), symbols)) {
       keepArgumentNames(f);
+      addWorkspaces(f, symbols);
       if (failed(Planner(f, symbols).run()))
         return signalPassFailure();
     }
-    for (func::FuncOp kernel : kernels)
-      bufferizeKernel(kernel);
+    for (auto f : getOperation().getOps<func::FuncOp>())
+      if (!f.isExternal() && f->hasAttr(kKernelFamily))
+        bufferizeKernel(f);
+    bufferizeLoops(getOperation());
   }
 
   /// Argument names and donation move from argument attributes to the function,

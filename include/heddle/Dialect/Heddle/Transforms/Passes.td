@@ -82,6 +82,28 @@ def InlineRegionsPass : Pass<"heddle-inline-regions", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::tensor::TensorDialect"];
 }
 
+def OutlineLoopsPass : Pass<"heddle-outline-loops", "::mlir::ModuleOp"> {
+  let summary = "keeps layer scans of many layers as loops over commands";
+  let description = [{
+    A `heddle.layer_scan` of more than `unroll` layers becomes a launch of a
+    declared loop, and its region a function of its own that is fused and planned
+    once; the command list repeats it. So neither compile time nor code grows
+    with the number of layers, or of training steps. What the loop carries stays
+    in place from one iteration to the next. Layer scans of fewer layers are
+    left to `heddle-inline-regions`: unrolled, they fuse and share memory with
+    what is round them.
+  }];
+  let options = [
+    Option<"unroll", "unroll", "int64_t", "32",
+           "most layers that are unrolled">
+  ];
+  let dependentDialects = [
+    "::mlir::func::FuncDialect", "::mlir::arith::ArithDialect",
+    "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect",
+    "::heddle::HeddleDialect"
+  ];
+}
+
 def SplitAttentionGradPass : Pass<"heddle-split-attention-grad", "::mlir::func::FuncOp"> {
   let summary = "makes one heddle.attention_grad per kernel";
   let description = [{
