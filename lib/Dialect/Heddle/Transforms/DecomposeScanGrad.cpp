@@ -18,6 +18,7 @@
 #include "heddle/Dialect/Heddle/Differentiation/Differentiation.h"
 #include "heddle/Dialect/Heddle/Transforms/Passes.h"
 
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 namespace heddle {
