@@ -100,7 +100,7 @@ func.func @selective(%u: tensor<2x5x4xf32>, %dt: tensor<2x5x4xf32>, %a: tensor<4
   return %y, %f : tensor<2x5x4xf32>, tensor<2x4x3xf32>
 }
 
-func.func @selective_without_steps(%u: tensor<2x0x4xf32>, %a: tensor<4x3xf32>, %b: tensor<2x0x3xf32>, %s: tensor<2x4x3xf32>)
+func.func @selective_without_steps(%u: tensor<2x0x4xf32>, %a: tensor<4x3xf32> {test.zero}, %b: tensor<2x0x3xf32>, %s: tensor<2x4x3xf32>)
     -> tensor<2x4x3xf32> attributes {test.first_order, test.no_cpu} {
   %y, %f = heddle.selective_scan %u, %u, %a, %b, %b initial_state(%s : tensor<2x4x3xf32>)
     : tensor<2x0x4xf32>, tensor<2x0x4xf32>, tensor<4x3xf32>, tensor<2x0x3xf32>, tensor<2x0x3xf32> -> tensor<2x0x4xf32>, tensor<2x4x3xf32>
