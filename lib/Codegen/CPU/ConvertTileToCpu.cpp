@@ -6,6 +6,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -27,6 +28,11 @@ namespace {
 struct ConvertTileToCpu
     : heddle::impl::ConvertTileToCpuPassBase<ConvertTileToCpu> {
   using ConvertTileToCpuPassBase::ConvertTileToCpuPassBase;
+
+  void getDependentDialects(DialectRegistry &registry) const override {
+    ConvertTileToCpuPassBase::getDependentDialects(registry);
+    registry.insert<LLVM::LLVMDialect>(); // intrinsics
+  }
 
   void runOnOperation() override {
     CpuTarget target;

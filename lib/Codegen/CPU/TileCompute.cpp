@@ -1,5 +1,6 @@
 //===- TileCompute.cpp - generics of a tile program as vector loops -------===//
 
+#include "Avx512Math.h"
 #include "TileToCpuImpl.h"
 #include "heddle/Codegen/Math/VectorMath.h"
 
@@ -9,6 +10,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Matchers.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace heddle;
@@ -169,7 +171,10 @@ TileToCpu::emitBody(Block &body, ValueRange args, int64_t lanes,
     if (op.getNumOperands() == 1 && type &&
         computeType(b, type).isF32()) {
       if (isa<math::Exp2Op>(op))
-        result = emitExp2(b, loc, operands[0]);
+        result = target.vectorLanes == 16 && lanes >= 16 &&
+                         llvm::isPowerOf2_64(lanes)
+                     ? emitExp2Avx512(b, loc, operands[0])
+                     : emitExp2(b, loc, operands[0]);
       else if (isa<math::ExpOp>(op))
         result = emitExp(b, loc, operands[0]);
       else if (isa<math::TanhOp>(op))

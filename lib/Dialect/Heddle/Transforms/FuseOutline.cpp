@@ -97,17 +97,6 @@ static SmallVector<Value> readsOf(Operation *op) {
   return reads.takeVector();
 }
 
-/// Whether a scan may write a result over `input`: a block reads all that a step
-/// needs before it writes the step's results, and no other block reads those
-/// channels.
-static bool scanWritesOver(Operation *op, unsigned result, Value input) {
-  if (input.getType() != op->getResult(result).getType())
-    return false;
-  if (auto grad = dyn_cast<LinearScanGradOp>(op))
-    return input != grad.getH() && input != grad.getHImag(); // read a step on
-  return result == 0 || isa<LinearScanOp>(op);
-}
-
 /// Outlines one op with the constants it needs; everything else is an input.
 LogicalResult Fuser::outlineOp(Operation *op, StringRef family) {
   llvm::SetVector<Value> inputs;
@@ -133,21 +122,15 @@ LogicalResult Fuser::outlineOp(Operation *op, StringRef family) {
     return success();
   }
   if (family == "scan") {
-    SmallVector<Attribute> inPlace;
-    bool any = false;
-    for (unsigned result = 0; result < op->getNumResults(); ++result) {
-      SmallVector<int64_t> args;
-      for (auto [i, v] : llvm::enumerate(inputs))
-        if (scanWritesOver(op, result, v))
-          args.push_back(i);
-      any |= !args.empty();
-      inPlace.push_back(OpBuilder(op).getDenseI64ArrayAttr(args));
-    }
-    if (any)
+    // A block reads all that a step needs before it writes the step's results,
+    // and no other block reads those channels.
+    SmallVector<int64_t> inPlace;
+    for (auto [i, v] : llvm::enumerate(inputs))
+      if (v.getType() == op->getResult(0).getType())
+        inPlace.push_back(i);
+    if (!inPlace.empty())
       kernel->setAttr(kKernelInPlace,
-                      inPlace.size() == 1
-                          ? inPlace.front()
-                          : OpBuilder(op).getArrayAttr(inPlace));
+                      OpBuilder(op).getDenseI64ArrayAttr(inPlace));
   }
   if (auto attention = dyn_cast<AttentionOp>(op)) {
     // Each block reads the query rows that it writes, before it writes them.

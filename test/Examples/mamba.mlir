@@ -1,0 +1,1 @@
+../../examples/mamba.mlir
