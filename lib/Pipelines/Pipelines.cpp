@@ -8,6 +8,7 @@
 #include "heddle/Conversion/HeddleGpuToNVVM/HeddleGpuToNVVM.h"
 #include "heddle/Conversion/HeddleNvvmToLLVM/HeddleNvvmToLLVM.h"
 #include "heddle/Conversion/NvvmToEmulator/NvvmToEmulator.h"
+#include "heddle/Dialect/HeddleNvvm/Transforms/Passes.h"
 #include "heddle/Dialect/Heddle/Transforms/Passes.h"
 #include "heddle/Dialect/HeddleGpu/Transforms/Passes.h"
 #include "heddle/Runtime/CpuDevice.h"
@@ -233,6 +234,7 @@ void heddle::addNvvmPasses(OpPassManager &kernel) {
   gpu.addPass(createConvertLanesToNVVMPass());
   gpu.addPass(createCanonicalizerPass());
   gpu.addPass(createCSEPass());
+  kernel.addPass(nvvm::createVerifyNvvmPass());
 }
 
 //===----------------------------------------------------------------------===//
@@ -613,6 +615,7 @@ void heddle::registerCompilerPasses() {
   heddle_gpu::registerHeddleGpuPasses();
   registerHeddleCodegenPasses();
   registerHeddleGpuToNVVMPasses();
+  nvvm::registerHeddleNvvmPasses();
   registerHeddleNvvmToLLVMPasses();
   registerHeddleNvvmToEmulatorPasses();
   registerAllowTf32Pass();
