@@ -31,6 +31,11 @@ public:
   void lowerMemory(mlir::Operation *op);
   /// Fails with an error for ops that the emulator lacks.
   mlir::LogicalResult lowerNvvm(mlir::Operation *op);
+  /// Puts what the blocks of a function hold into the table; to be called
+  /// before its ops are rewritten.
+  void countBlocks(mlir::LLVM::LLVMFuncOp f);
+  /// Lets all these blocks tell that they run.
+  void callCounts();
   void lowerSharedAddress(mlir::LLVM::AddressOfOp op, int64_t offset);
 
   std::string sites; // lines of the table
@@ -70,6 +75,7 @@ private:
   mlir::Value thread, sharedWindow, frames[2];
   int kernel = -1;
   int numSites = 0, numOps = 0;
+  llvm::SmallVector<mlir::Block *> blocks;
   llvm::StringMap<mlir::LLVM::LLVMFuncOp> declared;
 };
 

@@ -168,6 +168,7 @@ struct ConvertNvvmToEmulator
       good &= succeeded(lower(lowering, f));
     if (!good)
       return signalPassFailure();
+    lowering.callCounts();
     for (auto [f, number] : kernels)
       addEntry(f);
     for (LLVM::GlobalOp g : sharedGlobals)
@@ -298,6 +299,7 @@ LogicalResult ConvertNvvmToEmulator::lower(Lowering &lowering,
                                            LLVM::LLVMFuncOp f) {
   auto kernel = kernels.find(f);
   lowering.enter(f, kernel == kernels.end() ? -1 : kernel->second);
+  lowering.countBlocks(f);
   SmallVector<Operation *> ops;
   f.walk([&](Operation *op) {
     if (op != f)
