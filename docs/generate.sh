@@ -23,3 +23,4 @@ generate -gen-pass-doc Dialect/Heddle/Transforms/Passes.td HeddlePasses.md
 generate "-gen-dialect-doc -dialect=heddle_nvvm" Dialect/HeddleNvvm/IR/HeddleNvvmOps.td HeddleNvvm.md
 generate "-gen-dialect-doc -dialect=heddle_gpu" Dialect/HeddleGpu/IR/HeddleGpuOps.td HeddleGpu.md
 generate -gen-pass-doc Dialect/HeddleGpu/Transforms/Passes.td HeddleGpuPasses.md
+generate -gen-pass-doc Dialect/HeddleNvvm/Transforms/Passes.td HeddleNvvmPasses.md

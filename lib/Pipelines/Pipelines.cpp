@@ -9,6 +9,7 @@
 #include "heddle/Conversion/HeddleNvvmToLLVM/HeddleNvvmToLLVM.h"
 #include "heddle/Conversion/NvvmToEmulator/NvvmToEmulator.h"
 #include "heddle/Dialect/Heddle/Transforms/Loops.h"
+#include "heddle/Dialect/HeddleNvvm/Transforms/Passes.h"
 #include "heddle/Dialect/Heddle/Transforms/Passes.h"
 #include "heddle/Dialect/HeddleGpu/Transforms/Passes.h"
 #include "heddle/Runtime/CpuDevice.h"
@@ -237,6 +238,7 @@ void heddle::addNvvmPasses(OpPassManager &kernel) {
   gpu.addPass(createConvertLanesToNVVMPass());
   gpu.addPass(createCanonicalizerPass());
   gpu.addPass(createCSEPass());
+  kernel.addPass(nvvm::createVerifyNvvmPass());
 }
 
 //===----------------------------------------------------------------------===//
@@ -617,6 +619,7 @@ void heddle::registerCompilerPasses() {
   heddle_gpu::registerHeddleGpuPasses();
   registerHeddleCodegenPasses();
   registerHeddleGpuToNVVMPasses();
+  nvvm::registerHeddleNvvmPasses();
   registerHeddleNvvmToLLVMPasses();
   registerHeddleNvvmToEmulatorPasses();
   registerAllowTf32Pass();

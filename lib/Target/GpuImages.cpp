@@ -86,8 +86,7 @@ static LogicalResult nameKernels(gpu::GPUModuleOp module) {
     if (name == f.getName() ||
         !f->hasAttr(NVVM::NVVMDialect::getKernelFuncAttrName()))
       continue;
-    if (failed(symbols.rename(
-            f, StringAttr::get(module.getContext(), name))))
+    if (failed(symbols.rename(f, StringAttr::get(module.getContext(), name))))
       return f.emitError("cannot be called ") << name << ", which exists";
   }
   return success();
@@ -135,12 +134,22 @@ static int64_t intAttr(Operation *op, StringRef name, int64_t otherwise) {
   return attr ? attr.getInt() : otherwise;
 }
 
+/// "--target=sm_80 or sm_90, " where blocks may have so much shared memory; "":
+/// nowhere.
+static std::string targetsWith(int64_t sharedBytes) {
+  std::string names;
+  for (const GpuTarget &target : GpuTarget::all())
+    if (target.maxSharedPerBlock >= sharedBytes && !target.specific)
+      names += (names.empty() ? "--target=" : " or ") + target.name.str();
+  return names.empty() ? names : names + ", ";
+}
+
 /// How the kernel is launched, by its attributes.
 static LogicalResult describeLaunch(LLVM::LLVMFuncOp kernel,
                                     const GpuTarget &target, GpuKernel &out) {
   out.symbol = symbolOf(kernel);
   int64_t grid = intAttr(kernel, kGpuGrid, 1);
-  if (grid < 0 || grid > std::numeric_limits<int32_t>::max())
+  if (grid > std::numeric_limits<int32_t>::max())
     return kernel.emitError(
                "expected a grid of at most 2147483647 blocks, got ")
            << grid << "; use a smaller batch";
@@ -158,7 +167,8 @@ static LogicalResult describeLaunch(LLVM::LLVMFuncOp kernel,
     return kernel.emitError("expected at most ")
            << target.maxSharedPerBlock << " bytes of shared memory in a block "
            << "on " << target.name << ", got " << out.sharedBytes << " for '"
-           << out.symbol << "'; use smaller tiles";
+           << out.symbol << "'; use " << targetsWith(out.sharedBytes)
+           << "--target=cpu, or a model with smaller heads or rows";
   if (auto tile = kernel->getAttrOfType<StringAttr>(kGpuTile))
     out.tile = tile.str();
   return success();

@@ -4,6 +4,7 @@
 #include "heddle/Runtime/GpuImage.h"
 
 #include "heddle/Conversion/HeddleNvvmToLLVM/HeddleNvvmToLLVM.h"
+#include "heddle/Dialect/HeddleNvvm/Transforms/Passes.h"
 #include "mlir/Conversion/NVVMToLLVM/NVVMToLLVM.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -37,9 +38,6 @@
 using namespace mlir;
 using namespace heddle;
 
-/// Older versions are of no use: drivers before CUDA 12 lack what the kernels
-/// are made of on sm_90, and one floor is easier to reason about.
-static constexpr uint32_t kLowestPtx = 80;
 static constexpr llvm::StringLiteral kTriple = "nvptx64-nvidia-cuda";
 
 static const llvm::Target *lookupTarget(std::string &error) {
@@ -71,15 +69,20 @@ createMachine(const GpuTarget &target, uint32_t ptxVersion, int optLevel,
 // Versions
 //===----------------------------------------------------------------------===//
 
+uint32_t heddle::defaultPtx(const GpuTarget &target) {
+  return std::max(target.minPtxVersion, 80u);
+}
+
 LogicalResult heddle::resolvePtxVersion(const GpuTarget &target,
                                         const PtxOptions &options,
                                         uint32_t &ptxVersion,
                                         std::string &error) {
-  uint32_t lowest = std::max(target.minPtxVersion, kLowestPtx);
-  ptxVersion = options.ptxVersion ? options.ptxVersion : lowest;
+  uint32_t lowest = target.minPtxVersion;
+  ptxVersion = options.ptxVersion ? options.ptxVersion : defaultPtx(target);
   if (ptxVersion < lowest) {
     error = "expected PTX ISA " + ptxVersionText(lowest) + " or later for " +
             target.name.str() + ", got " + ptxVersionText(ptxVersion) +
+            ", which has no " + target.name.str() +
             "; raise or drop --ptx-version";
     return failure();
   }
@@ -111,31 +114,6 @@ LogicalResult heddle::resolvePtxVersion(const GpuTarget &target,
 //===----------------------------------------------------------------------===//
 // Translation
 //===----------------------------------------------------------------------===//
-
-/// LLVM has no instructions for these and ends the process where it meets one.
-/// Sine, cosine and the hyperbolic tangent it takes where they may be
-/// approximate.
-static LogicalResult checkMath(Operation *module) {
-  WalkResult result = module->walk([&](Operation *op) {
-    bool never =
-        isa<LLVM::ExpOp, LLVM::Exp10Op, LLVM::LogOp, LLVM::Log2Op,
-            LLVM::Log10Op, LLVM::PowOp, LLVM::TanOp, LLVM::ASinOp,
-            LLVM::ACosOp, LLVM::ATanOp, LLVM::ATan2Op, LLVM::SinhOp,
-            LLVM::CoshOp>(op);
-    bool approximate = isa<LLVM::SinOp, LLVM::CosOp, LLVM::TanhOp>(op);
-    if (auto flags = dyn_cast<LLVM::FastmathFlagsInterface>(op);
-        approximate && flags)
-      approximate = !bitEnumContainsAll(
-          cast<LLVM::FastmathFlagsAttr>(flags.getFastmathAttr()).getValue(),
-          LLVM::FastmathFlags::afn);
-    if (!never && !approximate)
-      return WalkResult::advance();
-    op->emitError("expected ops that are instructions of a GPU, got '")
-        << op->getName() << "'; expand it or call libdevice";
-    return WalkResult::interrupt();
-  });
-  return failure(result.wasInterrupted());
-}
 
 /// A builtin module with copies of the functions and globals.
 static OwningOpRef<ModuleOp> copyModule(Operation *module) {
@@ -272,7 +250,7 @@ LogicalResult heddle::emitPtx(Operation *module, const GpuTarget &target,
   if (!hasKernel)
     return module->emitError("expected a kernel, an llvm.func with the "
                              "attribute nvvm.kernel, found none");
-  if (failed(checkMath(module)))
+  if (failed(nvvm::verifyNvvm(module, /*allowLibdevice=*/true)))
     return failure();
   uint32_t version = 0;
   std::string error;

@@ -13,6 +13,41 @@
 
 namespace heddle {
 
+/// The targets that the compiler has, with the first PTX ISA of each
+/// (include/heddle/Target/GpuTarget.h).
+static constexpr struct {
+  int sm;
+  uint32_t minPtx;
+} kTargets[] = {{80, 70}, {86, 71}, {89, 78}, {90, 78}};
+
+/// The options of heddle-compile that make code for a device, or "": the newest
+/// target that it runs and that PTX up to `ptx` has.
+static std::string optionsFor(int sm, uint32_t ptx) {
+  std::string options;
+  for (auto [target, minPtx] : kTargets)
+    if (target <= sm && minPtx <= ptx)
+      options = "--target=sm_" + std::to_string(target);
+  return options;
+}
+
+static uint32_t firstPtxOf(const std::string &target) {
+  GpuArch arch;
+  if (!parseGpuArch(target, arch) || arch.specific)
+    return 80;
+  for (auto [sm, minPtx] : kTargets)
+    if (sm == arch.sm)
+      return minPtx;
+  return 80;
+}
+
+static std::string advice(int sm) {
+  std::string options = optionsFor(sm, ~0u);
+  if (options.empty())
+    return "the device is older than sm_" + std::to_string(kTargets[0].sm) +
+           ", the oldest that kernels are compiled for; use --device=cpu";
+  return "recompile with " + options;
+}
+
 /// How well an image suits a device; 0 is not at all. Machine code of the very
 /// chip is best, then text that the driver compiles for it, then machine code
 /// of an older chip of its family.
@@ -57,19 +92,23 @@ Status chooseCudaImage(const Function &function, int sm, int cudaVersion,
   }
   if (image)
     return {};
-  if (tooNew)
+  if (tooNew) {
+    // The text's own target may be newer than what the driver reads.
+    std::string lower = "--ptx-version=" + ptxVersionText(newestPtx);
+    if (firstPtxOf(tooNew->target) > newestPtx)
+      lower = optionsFor(sm, newestPtx) + " " + lower;
     return Status::error(
         "function '" + function.name + "' has PTX of ISA version " +
         ptxVersionText(tooNew->ptxVersion) + " for " + tooNew->target +
         ", the driver for CUDA " + cudaVersionText(cudaVersion) +
         " takes versions up to " + ptxVersionText(newestPtx) +
-        "; update the driver or recompile with --ptx-version=" +
-        ptxVersionText(newestPtx));
+        "; update the driver or recompile with " + lower);
+  }
   return Status::error(
       "function '" + function.name + "' has no GPU code for sm_" +
       std::to_string(sm) +
       (all.empty() ? ", it has none at all" : ", only " + all) +
-      "; recompile with --target=sm_" + std::to_string(sm));
+      "; " + advice(sm));
 }
 
 } // namespace heddle

@@ -14,6 +14,25 @@
 
 using namespace heddle::emulator;
 
+void Machine::addBlockRuns() {
+  for (size_t i = 0; i < blockRuns.size(); ++i) {
+    auto held = [&](BlockCount kind) {
+      return blockRuns[i] * plan.table->blocks[i][static_cast<size_t>(kind)];
+    };
+    counters.f32FmaOps += held(BlockCount::F32Fma);
+    counters.f32AddMulOps += held(BlockCount::F32AddMul);
+    counters.f32OtherOps += held(BlockCount::F32Other);
+    counters.f32Flops +=
+        2 * held(BlockCount::F32Fma) + held(BlockCount::F32AddMul);
+    counters.f64Ops += held(BlockCount::F64);
+    counters.f16Ops += held(BlockCount::F16);
+    counters.integerOps += held(BlockCount::Integer);
+    counters.conversionOps += held(BlockCount::Conversion);
+    counters.controlOps += held(BlockCount::Control);
+    blockRuns[i] = 0;
+  }
+}
+
 static void countSpecial(Thread *t) {
   ++t->machine->counters.specialFunctionOps;
 }
@@ -45,6 +64,10 @@ static uint32_t pack(Thread *t, float high, float low, uint32_t flags,
 }
 
 extern "C" {
+void heddle_emu_count(Thread *t, uint32_t block) {
+  ++t->machine->blockRuns[block];
+}
+
 float heddle_emu_ex2_approx_ftz_f32(Thread *t, float x) {
   countSpecial(t);
   return flushed(

@@ -55,6 +55,8 @@ struct EmulatorExecutable::Impl {
   void poison();
   Status run(const std::vector<Command> &commands, unsigned depth);
   Status launch(const Command &c);
+  std::string summaryOf(const LaunchReport &report);
+  Status checkResults() const;
   void copy(const Command &c);
   void fill(const Command &c);
   PlacedBuffer place(const BufferRef &b);
@@ -231,6 +233,22 @@ EmulatorExecutable::Impl::outputsOf(const Command &c) {
   return outputs;
 }
 
+std::string EmulatorExecutable::Impl::summaryOf(const LaunchReport &report) {
+  std::string text;
+  size_t shown = 0;
+  uint32_t kinds = 0;
+  for (const EmulatorFinding &f : report.findings) {
+    if (options.maxFindings > 0
+            ? shown >= static_cast<size_t>(options.maxFindings)
+            : (kinds & f.sanitizer) != 0)
+      continue;
+    kinds |= f.sanitizer;
+    text += (shown++ ? "\n" : "") + f.text();
+  }
+  size_t more = report.findings.size() - shown + report.findingsLeftOut;
+  return text + (more ? " (and " + std::to_string(more) + " more)" : "");
+}
+
 Status EmulatorExecutable::Impl::launch(const Command &c) {
   const GpuKernel &k = image->kernels[c.kernel];
   EmulatorKernelReport &report = reports[c.kernel];
@@ -242,6 +260,8 @@ Status EmulatorExecutable::Impl::launch(const Command &c) {
   launch.options.sanitizers = options.sanitizers;
   launch.options.seed = options.seed;
   launch.options.threads = options.threads;
+  launch.options.maxFindings =
+      std::max(launch.options.maxFindings, options.maxFindings);
 
   std::vector<PlacedBuffer> placed;
   // The tables are read by address: none of them may move.
@@ -283,10 +303,28 @@ Status EmulatorExecutable::Impl::launch(const Command &c) {
   report.sum.findingsLeftOut += one.findingsLeftOut;
   if (!status || one.findings.empty())
     return status;
-  size_t more = one.findings.size() - 1 + one.findingsLeftOut;
-  return Status::error(
-      one.findings.front().text() +
-      (more ? " (and " + std::to_string(more) + " more)" : ""));
+  return Status::error(summaryOf(one));
+}
+
+/// Results are poisoned before a run and copied out whole after it.
+Status EmulatorExecutable::Impl::checkResults() const {
+  if (!(options.sanitizers & kInitcheck))
+    return {};
+  for (size_t i = 0; i < function.results.size(); ++i) {
+    const Area &a = areas[function.arguments.size() + i];
+    auto missing = std::count(a.written.begin(), a.written.end(), 0);
+    if (missing == 0)
+      continue;
+    auto first = std::find(a.written.begin(), a.written.end(), 0);
+    return Status::error(
+        std::string(sanitizerName(kInitcheck)) + ": expected all " +
+        std::to_string(a.written.size()) + " bytes of " + a.name +
+        " to be written, found " + std::to_string(missing) +
+        " that no kernel, copy or fill wrote, the first at byte " +
+        std::to_string(first - a.written.begin()) +
+        "; store to all of it, or return less");
+  }
+  return {};
 }
 
 void EmulatorExecutable::Impl::copy(const Command &c) {
@@ -356,7 +394,9 @@ Status EmulatorExecutable::run(void *const *args, void *const *results) {
   impl->reports.clear();
   for (const KernelInfo &k : impl->function.kernels)
     impl->reports.push_back({k.name, 0, {}});
-  return impl->run(impl->function.commands, 0);
+  if (Status s = impl->run(impl->function.commands, 0); !s)
+    return s;
+  return impl->checkResults();
 }
 
 void EmulatorExecutable::setSeed(uint64_t seed) {

@@ -35,13 +35,18 @@ const char *heddle::sanitizerName(EmulatorSanitizer sanitizer) {
 
 Status heddle::parseSanitizers(const std::string &text, uint32_t &set) {
   set = 0;
+  if (text == sanitizerName(kNoSanitizers))
+    return {};
+  if (text == sanitizerName(kAllSanitizers)) {
+    set = kAllSanitizers;
+    return {};
+  }
   for (size_t at = 0; at <= text.size();) {
     size_t end = std::min(text.find(',', at), text.size());
     std::string name = text.substr(at, end - at);
     at = end + 1;
     bool found = false;
-    for (EmulatorSanitizer s : {kAllSanitizers, kNoSanitizers, kMemcheck,
-                                kRacecheck, kInitcheck, kSynccheck})
+    for (EmulatorSanitizer s : {kMemcheck, kRacecheck, kInitcheck, kSynccheck})
       if (name == sanitizerName(s)) {
         set |= s;
         found = true;

@@ -28,6 +28,8 @@ struct Thread;
   X(shared_window, uint64_t, (Thread *))                                       \
   X(register, uint32_t, (Thread *, uint32_t))                                  \
   X(fence, void, (Thread *))                                                   \
+  /* number of a basic block of the table */                                   \
+  X(count, void, (Thread *, uint32_t))                                         \
   /* collectives; the last parameter is the site */                            \
   X(shfl, uint64_t,                                                            \
     (Thread *, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t))    \

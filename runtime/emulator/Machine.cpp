@@ -12,7 +12,7 @@ using namespace heddle::emulator;
 Machine::Machine(const Plan &plan)
     : plan(plan), siteBuffers(plan.siteBuffers.data()),
       buffers(plan.buffers.data()), shadow(*this), async(*this),
-      barriers(*this) {}
+      barriers(*this), blockRuns(plan.table->blocks.size()) {}
 
 Machine::~Machine() {
   if (mapping)

@@ -115,10 +115,13 @@ public:
   Barriers barriers;
   EmulatorCounters counters;
   std::map<uint32_t, uint64_t> mmaCounts; // by MmaShape::code
+  std::vector<uint64_t> blockRuns;        // of each basic block, by all threads
   FindingLog findings;
   /// Where a faulty access goes: a store to anywhere, a load reads zeros.
   alignas(64) uint8_t sink[64] = {};
   uint32_t liveThreads() const { return numLive; }
+  /// Adds what the basic blocks that ran hold to the counters.
+  void addBlockRuns();
 
 private:
   Thread *pick();

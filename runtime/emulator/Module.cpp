@@ -39,6 +39,9 @@ bool Table::parse(const char *text, Table &out) {
       if (out.kernels.empty())
         return false;
       out.kernels.back().params += kind;
+    } else if (word == "block") {
+      for (uint32_t &count : out.blocks.emplace_back())
+        fields >> count;
     } else if (word == "site") {
       Site s;
       uint32_t kind = 0;
@@ -285,6 +288,7 @@ Status EmulatorModule::launch(const EmulatorLaunch &launch,
 
   std::vector<FindingLog *> logs;
   for (auto &m : machines) {
+    m->addBlockRuns();
     for (const auto &[code, count] : m->mmaCounts)
       m->counters.mmaByShape[mmaName(code)] += count;
     report.counters.add(m->counters);

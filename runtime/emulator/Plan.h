@@ -29,6 +29,7 @@ struct Table {
   int64_t sharedBytes = 0;
   std::vector<Kernel> kernels;
   std::vector<Site> sites;
+  std::vector<std::array<uint32_t, kBlockCounts>> blocks; // by BlockCount
   /// Reads the text form; false where it is damaged.
   static bool parse(const char *text, Table &out);
 };

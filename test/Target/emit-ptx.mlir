@@ -12,11 +12,11 @@
 // NEWER: .version 8.4
 
 gpu.module @kernels {
-  llvm.mlir.global external @smem() {addr_space = 3 : i32, alignment = 16 : i64} : !llvm.array<0 x i8>
+  llvm.mlir.global external @heddle_shared() {addr_space = 3 : i32, alignment = 16 : i64} : !llvm.array<0 x i8>
 
   // An entry has a parameter of 8 bytes per launch argument and its launch
   // bounds; dynamic shared memory is an extern array.
-  // CHECK: .extern .shared .align 16 .b8 smem[];
+  // CHECK: .extern .shared .align 16 .b8 heddle_shared[];
   // CHECK: .visible .entry stage(
   // CHECK-NEXT: .param .u64 .ptr .global .align 1 stage_param_0,
   // CHECK-NEXT: .param .u64 .ptr .global .align 1 stage_param_1,
@@ -32,7 +32,7 @@ gpu.module @kernels {
     %tid = nvvm.read.ptx.sreg.tid.x : i32
     %wide = llvm.zext %tid : i32 to i64
     %at = llvm.add %wide, %offset : i64
-    %smem = llvm.mlir.addressof @smem : !llvm.ptr<3>
+    %smem = llvm.mlir.addressof @heddle_shared : !llvm.ptr<3>
     %to = llvm.getelementptr %smem[%wide] : (!llvm.ptr<3>, i64) -> !llvm.ptr<3>, !llvm.array<16 x i8>
     %from = llvm.getelementptr %x[%at] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, !llvm.array<16 x i8>
     nvvm.cp.async.shared.global %to, %from, 16, cache = cg : !llvm.ptr<3>, !llvm.ptr<1>

@@ -391,6 +391,6 @@ void heddle::compile::printTargets(llvm::raw_ostream &os) {
       os << (&chip == target.chips.begin() ? "" : ", ") << chip.name;
     os << "; " << target.maxSharedPerBlock / 1024
        << " KiB of shared memory in a block, PTX "
-       << ptxVersionText(std::max(target.minPtxVersion, 80u)) << "\n";
+       << ptxVersionText(target.minPtxVersion) << " or later\n";
   }
 }

@@ -206,6 +206,7 @@ static Status executeEmulator(const Options &options, const Program &program,
   EmulatorDeviceOptions emulator;
   emulator.sanitizers = options.sanitizers;
   emulator.seed = options.seed;
+  emulator.maxFindings = options.maxFindings;
   emulator.threads = options.threads;
   emulator.target = options.target;
   std::unique_ptr<EmulatorExecutable> executable;

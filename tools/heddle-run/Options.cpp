@@ -19,7 +19,7 @@ namespace {
 /// The options as CLI11 fills them.
 struct RawOptions {
   std::string device = "cpu", check, report, referenceMode = "exact", sanitize;
-  std::string f32Precision = "ieee";
+  std::string f32Precision = "ieee", seed;
   std::vector<std::string> inputs, outputs, expected;
   std::string inputArchive, outputArchive;
   double rtol = 0, atol = 0;
@@ -99,8 +99,17 @@ Status readEmulatorOptions(const RawOptions &raw, Options &options) {
     return wanted("emulator or cuda", "--f32-precision");
   if (!raw.sanitize.empty() && !emulator)
     return wanted("emulator", "--sanitize");
-  if (options.seed && !emulator)
+  if (!raw.seed.empty() && !emulator)
     return wanted("emulator", "--seed");
+  const char *end = raw.seed.data() + raw.seed.size();
+  if (auto [at, error] = std::from_chars(raw.seed.data(), end, options.seed);
+      !raw.seed.empty() && (error != std::errc() || at != end))
+    return expectedOneOf("--seed", "a number from 0 to 2^64 - 1", raw.seed);
+  if (options.maxFindings && !emulator)
+    return wanted("emulator", "--max-findings");
+  if (options.maxFindings < 0)
+    return Status::error("expected --max-findings of at least 0, got " +
+                         std::to_string(options.maxFindings));
   if (options.target.empty() && emulator)
     options.target = "sm_80";
   Status s = parseSanitizers(raw.sanitize.empty() ? "all" : raw.sanitize,
@@ -146,12 +155,12 @@ Status finish(const RawOptions &raw, Options &options) {
   for (const std::string &text : raw.inputs)
     if (Status s = parseInput(text, options.inputs.emplace_back()); !s.ok())
       return s;
-  if (Status s = parseArchive("--inputs", raw.inputArchive,
-                              options.inputArchive);
+  if (Status s =
+          parseArchive("--inputs", raw.inputArchive, options.inputArchive);
       !s.ok())
     return s;
-  if (Status s = parseArchive("--outputs", raw.outputArchive,
-                              options.outputArchive);
+  if (Status s =
+          parseArchive("--outputs", raw.outputArchive, options.outputArchive);
       !s.ok())
     return s;
   int dashes = 0;
@@ -230,8 +239,12 @@ Status heddle::run::parseCommandLine(int argc, char **argv, Options &options,
   app.add_option("--sanitize", raw.sanitize,
                  "checks of the emulator: all (default), none, or of memcheck, "
                  "racecheck, initcheck, synccheck, joined by commas");
-  app.add_option("--seed", options.seed,
+  app.add_option("--seed", raw.seed,
                  "order of warps and lanes on the emulator (0: natural)");
+  app.add_option(
+      "--max-findings", options.maxFindings,
+      "findings that the emulator shows (0, the default: the first of "
+      "each sanitizer)");
   app.add_option("--function", options.function,
                  "function to run, where there are several");
   auto repeated = [&](const char *name, std::vector<std::string> &values,

@@ -33,6 +33,7 @@ struct Options {
   bool tf32 = false;       // on GPUs: products of f32 on the matrix unit
   uint32_t sanitizers = 0; // of the emulator
   uint64_t seed = 0;       // of the emulator's order of warps
+  int maxFindings = 0;     // of the emulator; 0: one of each sanitizer
   std::string function;    // empty: the only one
   std::vector<InputSpec> inputs;
   std::string inputArchive;  // arguments by name, where `inputs` has none

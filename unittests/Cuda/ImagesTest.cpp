@@ -68,6 +68,12 @@ TEST(CudaImageChoice, CodeForAnotherChipIsNamed) {
                             "none at all; recompile with --target=sm_80");
   // Code with the suffix runs on its own architecture only.
   EXPECT_PART(choice("ptx:sm_90a cubin:sm_90a", 100), "no GPU code for sm_100");
+  // The advice names a target that exists.
+  EXPECT_PART(choice("ptx:sm_90a", 100), "; recompile with --target=sm_90");
+  EXPECT_EQ(choice("ptx:sm_80", 75),
+            "function 'main' has no GPU code for sm_75, only ptx for sm_80; the "
+            "device is older than sm_80, the oldest that kernels are compiled "
+            "for; use --device=cpu");
 }
 
 TEST(CudaImageChoice, PtxNewerThanTheDriverIsNamedWithBothVersions) {
@@ -76,6 +82,16 @@ TEST(CudaImageChoice, PtxNewerThanTheDriverIsNamedWithBothVersions) {
             "for CUDA 12.4 takes versions up to 8.4; update the driver or "
             "recompile with --ptx-version=8.4");
   EXPECT_EQ(choice("ptx:sm_80", 80, 12080, 87), "ptx for sm_80");
+  // The oldest driver reads no version that has sm_89.
+  EXPECT_EQ(choice("ptx:sm_89", 89, 11040, 80),
+            "function 'main' has PTX of ISA version 8.0 for sm_89, the driver "
+            "for CUDA 11.4 takes versions up to 7.4; update the driver or "
+            "recompile with --target=sm_86 --ptx-version=7.4");
+  EXPECT_EQ(choice("ptx:sm_80", 86, 11040, 80),
+            "function 'main' has PTX of ISA version 8.0 for sm_80, the driver "
+            "for CUDA 11.4 takes versions up to 7.4; update the driver or "
+            "recompile with --ptx-version=7.4");
+  EXPECT_EQ(choice("ptx:sm_80", 80, 11040, 74), "ptx for sm_80");
   // Machine code does not ask for a version.
   EXPECT_EQ(choice("ptx:sm_80 cubin:sm_80", 86, 12040, 87), "cubin for sm_80");
 }

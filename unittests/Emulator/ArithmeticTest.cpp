@@ -146,20 +146,24 @@ TEST_F(Arithmetic, ConversionsRoundToNearest) {
 }
 
 TEST_F(Arithmetic, Collectives) {
-  std::vector<uint32_t> y(11 * 32);
+  std::vector<uint32_t> y(14 * 32);
   Launch launch("collectives", {1}, {32});
   launch.buffer("y", y, false);
   for (uint64_t seed : {0, 1, 12345}) {
     launch.options.seed = seed;
     LaunchReport report = runClean(*module, launch);
-    EXPECT_EQ(report.counters.shuffles, 3u);
-    EXPECT_EQ(report.counters.votes, 6u);
+    EXPECT_EQ(report.counters.shuffles, 5u);
+    EXPECT_EQ(report.counters.votes, 9u);
     for (uint32_t l = 0; l < 32; ++l) {
       EXPECT_EQ(y[l], (l & ~7u) + 3);
       EXPECT_EQ(y[32 + l], l % 8 ? l - 1 : l);
       EXPECT_EQ(y[64 + l], l % 8 != 7 ? l + 1 : l);
       EXPECT_EQ(y[96 + l], l % 8 != 7);
       EXPECT_EQ(y[128 + l], 0xaaaaaaaau);
+      // Value, and in bit 16 whether it comes from another lane of the segment.
+      EXPECT_EQ(y[352 + l], l % 8 >= 3 ? l - 3 | 1u << 16 : l);
+      EXPECT_EQ(y[384 + l], l % 8 <= 5 ? l | 1u << 16 : l);
+      EXPECT_EQ(y[416 + l], 6u);
       EXPECT_EQ(y[160 + l], 2u);
       EXPECT_EQ(y[192 + l], 31u * 32 / 2);
       EXPECT_EQ(y[224 + l], l == 0);
@@ -170,3 +174,48 @@ TEST_F(Arithmetic, Collectives) {
   }
 }
 } // namespace
+
+// Ordinary instructions are counted per thread; a vector counts as its
+// elements.
+TEST(OrdinaryArithmetic, IsCountedByKind) {
+  std::unique_ptr<EmulatorModule> module = loadText(R"(
+llvm.func @k(%x: !llvm.ptr<1>) attributes {nvvm.kernel} {
+  %lane = nvvm.read.ptx.sreg.tid.x : i32
+  %c3 = llvm.mlir.constant(3 : i32) : i32
+  %c1 = llvm.mlir.constant(1 : i32) : i32
+  %p = llvm.getelementptr %x[%lane] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, vector<4xf32>
+  %v = llvm.load %p : !llvm.ptr<1> -> vector<4xf32>
+  %fma = llvm.intr.fma(%v, %v, %v) : (vector<4xf32>, vector<4xf32>, vector<4xf32>) -> vector<4xf32>
+  %mul = llvm.fmul %fma, %v : vector<4xf32>
+  %max = llvm.intr.maxnum(%mul, %v) : (vector<4xf32>, vector<4xf32>) -> vector<4xf32>
+  %wide = llvm.fpext %max : vector<4xf32> to vector<4xf64>
+  %double = llvm.fadd %wide, %wide : vector<4xf64>
+  %back = llvm.fptrunc %double : vector<4xf64> to vector<4xf32>
+  llvm.store %back, %p : vector<4xf32>, !llvm.ptr<1>
+  llvm.br ^loop(%lane : i32)
+^loop(%i: i32):
+  %next = llvm.add %i, %c1 : i32
+  %more = llvm.icmp "ult" %next, %c3 : i32
+  llvm.cond_br %more, ^loop(%next : i32), ^end
+^end:
+  llvm.return
+})");
+  ASSERT_TRUE(module);
+  std::vector<float> x(4 * 4, 1.0f);
+  for (uint64_t seed : {0, 7}) {
+    Launch launch("k", {1}, {4});
+    launch.options.seed = seed;
+    launch.buffer("x", x);
+    const EmulatorCounters c = runClean(*module, launch).counters;
+    EXPECT_EQ(c.f32FmaOps, 16u);
+    EXPECT_EQ(c.f32AddMulOps, 16u);
+    EXPECT_EQ(c.f32OtherOps, 16u);
+    EXPECT_EQ(c.f32Flops, 48u);
+    EXPECT_EQ(c.f64Ops, 16u);
+    EXPECT_EQ(c.f16Ops, 0u);
+    EXPECT_EQ(c.conversionOps, 32u);
+    // The loop runs 3, 2, 1 and 1 times.
+    EXPECT_EQ(c.integerOps, 14u);
+    EXPECT_EQ(c.controlOps, 4u + 7 + 4);
+  }
+}

@@ -242,6 +242,28 @@ TEST_F(EmulatorDevice, OtherFindingsAreCountedBehindTheFirst) {
   EXPECT_EQ(executable->reports()[0].sum.findings.size(), 2u);
 }
 
+TEST_F(EmulatorDevice, AsManyFindingsAreShownAsAskedFor) {
+  options.maxFindings = 2;
+  Status s = run({add(at(Space::Argument, 0, kBytes / 2),
+                      at(Space::Result, 0, kBytes / 2), 1)});
+  EXPECT_EQ(s.message.find("more)"), std::string::npos) << s.message;
+  EXPECT_EQ(std::count(s.message.begin(), s.message.end(), '\n'), 1);
+}
+
+TEST_F(EmulatorDevice, ResultsHaveToBeWrittenWhole) {
+  Status s = run({fill(at(Space::Result, 0, kBytes / 2), 1.0f)});
+  EXPECT_NE(s.message.find("initcheck: expected all " + std::to_string(kBytes) +
+                           " bytes of result 0"),
+            std::string::npos)
+      << s.message;
+  EXPECT_NE(s.message.find("found " + std::to_string(kBytes / 2) +
+                           " that no kernel, copy or fill wrote, the first at "
+                           "byte " +
+                           std::to_string(kBytes / 2)),
+            std::string::npos)
+      << s.message;
+}
+
 TEST_F(EmulatorDevice, BuffersOfALaunchMayOverlap) {
   // In place, and a slice of a buffer that is an argument too.
   Status s =

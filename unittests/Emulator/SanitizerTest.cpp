@@ -352,6 +352,9 @@ TEST_P(Sanitizers, NamesOfSanitizers) {
   EXPECT_TRUE(parseSanitizers("racecheck,memcheck", set).ok());
   EXPECT_EQ(set, static_cast<uint32_t>(kMemcheck | kRacecheck));
   EXPECT_HAS(parseSanitizers("asan", set).message, "got 'asan'");
+  // All and none stand alone.
+  EXPECT_HAS(parseSanitizers("all,none", set).message, "got 'all'");
+  EXPECT_HAS(parseSanitizers("memcheck,none", set).message, "got 'none'");
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, Sanitizers, testing::Values(0, 1, 12345));

@@ -124,8 +124,8 @@ def GpuExpandSharedPass
   let summary = "writes out what passes through shared memory";
   let description = [{
     Changes of layout for which neither a renaming of registers nor shuffles of a
-    warp do, or are as cheap, and reductions across warps become stores, barriers
-    and loads.
+    warp do, or are as cheap, and reductions and scans across warps become stores,
+    barriers and loads.
   }];
   let dependentDialects = ["::heddle_gpu::HeddleGpuDialect"];
 }

@@ -26,7 +26,7 @@ enum EmulatorSanitizer : uint32_t {
   kNoSanitizers = 0,
   kAllSanitizers = 15,
 };
-/// "all", "none" or names joined by commas.
+/// "all" or "none" alone, or names joined by commas.
 Status parseSanitizers(const std::string &text, uint32_t &set);
 const char *sanitizerName(EmulatorSanitizer sanitizer);
 

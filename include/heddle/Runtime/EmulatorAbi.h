@@ -8,11 +8,12 @@
 //
 // The table is text, returned by `heddle_emu_table()`, one line per entry:
 //
-//   heddle-emulator 1
+//   heddle-emulator 2
 //   shared BYTES                  static shared memory, at the window's start
 //   kernel X Y Z NAME             reqntid, 0 0 0 where there is none
 //   param KIND                    of the last kernel; a letter of ParamKind
 //   site KERNEL KIND PARAM BYTES OP LOCATION
+//   block COUNT...                a basic block: ops by BlockCount, per thread
 //
 // KERNEL and PARAM are -1 where unknown (a device function, a pointer that
 // does not lead back to one parameter); PARAM is -2 for shared memory.
@@ -26,7 +27,7 @@
 
 namespace heddle::emulator {
 
-constexpr int kAbiVersion = 1;
+constexpr int kAbiVersion = 2;
 
 /// Alignment and largest size of a block's shared memory. The low 18 bits of a
 /// shared address are its offset, as matrix descriptors want it.
@@ -40,6 +41,19 @@ enum ParamKind : char {
   kParamF32 = 'f',
   kParamOther = 'o', // any other scalar of at most 8 bytes
 };
+
+/// Ordinary instructions of contract N, which have no site.
+enum class BlockCount {
+  F32Fma,
+  F32AddMul,
+  F32Other, // comparisons, min, max, division, rounding
+  F64,
+  F16, // and bf16
+  Integer,
+  Conversion, // between floats, and between floats and integers
+  Control,
+};
+constexpr int kBlockCounts = 8;
 
 enum class SiteKind : uint32_t {
   Other = 0, // collectives, barriers, waits

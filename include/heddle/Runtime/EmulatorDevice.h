@@ -19,6 +19,8 @@ struct EmulatorDeviceOptions {
   uint64_t seed = 0;  // of the order of warps and lanes, as in EmulatorOptions
   int threads = 0;    // host threads that run blocks; 0: all the cores
   std::string target; // "sm_80"; empty: that of the only emulator image
+  /// Findings that an error of `run` shows; 0: the first of each sanitizer.
+  int maxFindings = 0;
 };
 
 /// What one kernel did in all its launches of a run.
@@ -45,8 +47,10 @@ public:
   /// pointer per argument and result, aligned to 16 bytes as GPU buffers are;
   /// unused arguments may be null, a result with an `alias` takes the pointer
   /// of that argument. The arena and the results are filled with NaN first.
-  /// Ends at the first launch with findings, with the first of them and their
-  /// number as the error. Calls from several threads wait for each other.
+  /// Ends at the first launch with findings, with some of them (`maxFindings`),
+  /// a line each, and the number of the others as the error. At the end all
+  /// bytes of the results have to have been written (initcheck). Calls from
+  /// several threads wait for each other.
   Status run(void *const *args, void *const *results);
 
   /// Of the runs from now on.

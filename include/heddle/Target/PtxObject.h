@@ -12,8 +12,9 @@
 namespace heddle {
 
 struct PtxOptions {
-  /// PTX ISA of the text; 80 is 8.0. 0: the lowest that has the target, and at
-  /// least 8.0.
+  /// PTX ISA of the text; 80 is 8.0. 0: defaultPtx. Down to the first version with
+  /// the target (GpuTarget::minPtxVersion): kernels hold nothing newer, except for
+  /// instructions that only later targets have.
   uint32_t ptxVersion = 0;
   bool lineInfo = false; // .loc directives, for profilers
   int optLevel = 3;      // of LLVM, 0 to 3
@@ -21,6 +22,9 @@ struct PtxOptions {
   /// /usr/local/cuda.
   std::string libdevice;
 };
+
+/// 8.0 (CUDA 12.0), or the first version with the target.
+uint32_t defaultPtx(const GpuTarget &target);
 
 /// The PTX ISA version that `options` ask for on `target`. On failure `error`
 /// says what the target needs or LLVM cannot emit.

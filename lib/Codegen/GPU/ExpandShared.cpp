@@ -3,6 +3,7 @@
 #include "heddle/Codegen/Passes.h"
 #include "heddle/Dialect/HeddleGpu/IR/HeddleGpu.h"
 #include "heddle/Dialect/HeddleGpu/IR/LayoutConversion.h"
+#include "heddle/Dialect/HeddleGpu/IR/ScanLayout.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -32,8 +33,9 @@ static Layout withoutWarpsAlong(const Layout &layout, unsigned axis) {
 }
 
 static int64_t elementBytes(Type element) {
-  return element.isIndex() ? 8
-                           : llvm::divideCeil(element.getIntOrFloatBitWidth(), 8u);
+  return element.isIndex()
+             ? 8
+             : llvm::divideCeil(element.getIntOrFloatBitWidth(), 8u);
 }
 
 namespace {
@@ -44,6 +46,11 @@ struct GpuExpandShared
     getOperation().walk([&](ReduceOp op) { reductions.push_back(op); });
     for (ReduceOp op : reductions)
       keepInWarps(op);
+    SmallVector<ScanOp> scans;
+    getOperation().walk([&](ScanOp op) { scans.push_back(op); });
+    for (ScanOp op : scans)
+      if (failed(order(op)))
+        return signalPassFailure();
     SmallVector<ConvertLayoutOp> conversions;
     getOperation().walk([&](ConvertLayoutOp op) { conversions.push_back(op); });
     for (ConvertLayoutOp op : conversions)
@@ -51,7 +58,8 @@ struct GpuExpandShared
         return signalPassFailure();
   }
 
-  /// A reduction across warps starts from a layout that has none along the axis.
+  /// A reduction across warps starts from a layout that has none along the
+  /// axis.
   static void keepInWarps(ReduceOp op) {
     const Layout &in = getLayout(op.getInputs()[0].getType());
     unsigned axis = op.getAxis();
@@ -68,11 +76,38 @@ struct GpuExpandShared
     b.setInsertionPointAfter(op);
     for (Value result : op.getResults()) {
       auto was = cast<RankedTensorType>(result.getType());
-      result.setType(
-          reducedType(cast<RankedTensorType>(op.getInputs()[0].getType()), axis));
+      result.setType(reducedType(
+          cast<RankedTensorType>(op.getInputs()[0].getType()), axis));
       auto back = ConvertLayoutOp::create(b, op.getLoc(), was, result);
       result.replaceAllUsesExcept(back, back);
     }
+  }
+
+  /// A scan goes bit by bit through the positions of registers and lanes.
+  static LogicalResult order(ScanOp op) {
+    const Layout &in = getLayout(op.getInputs()[0].getType());
+    if (isOrderedAlong(in, op.getAxis()))
+      return success();
+    std::optional<Layout> own = orderedAlong(in, op.getAxis());
+    if (!own)
+      return op.emitOpError(
+                 "expected a tile whose axis fits the registers of a "
+                 "warp, got ")
+             << op.getInputs()[0].getType() << "; use smaller tiles";
+    OpBuilder b(op);
+    for (OpOperand &input : op->getOpOperands())
+      input.set(ConvertLayoutOp::create(
+          b, op.getLoc(),
+          withLayout(cast<RankedTensorType>(input.get().getType()), *own),
+          input.get()));
+    b.setInsertionPointAfter(op);
+    for (Value result : op.getResults()) {
+      auto was = cast<RankedTensorType>(result.getType());
+      result.setType(withLayout(was, *own));
+      auto back = ConvertLayoutOp::create(b, op.getLoc(), was, result);
+      result.replaceAllUsesExcept(back, back);
+    }
+    return success();
   }
 
   LogicalResult expand(ConvertLayoutOp op) {
@@ -131,7 +166,8 @@ struct GpuExpandShared
       BarrierOp::create(b, loc, IntegerAttr(), IntegerAttr(), false);
     };
     barrier(); // whoever had the bytes before has read them
-    SmemStoreOp::create(b, loc, input, tile, Value(), DenseI64ArrayAttr(), false);
+    SmemStoreOp::create(b, loc, input, tile, Value(), DenseI64ArrayAttr(),
+                        false);
     barrier();
     Value result = SmemLoadOp::create(b, loc, storedType(op.getType()), tile,
                                       Value(), DenseI64ArrayAttr(), false);

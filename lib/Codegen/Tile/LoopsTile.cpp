@@ -34,6 +34,7 @@ void LoopsBuilder::makeGrid(ArrayRef<int64_t> sizes) {
     begin = grid.getInductionVar(0);
     return;
   }
+  kernel->setAttr(kKernelTile, b.getStringAttr("t" + Twine(sizes[1])));
   step = sizes[0] * sizes[1];
   first = arith::AddIOp::create(
       b, loc,

@@ -1,5 +1,6 @@
 //===- ComputePatterns.cpp - reductions, layouts --------------------------===//
 
+#include "Combination.h"
 #include "LaneCode.h"
 #include "ProductPatterns.h"
 
@@ -8,12 +9,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/IR/IRMapping.h"
-
-#include <cmath>
-#include <limits>
 
 using namespace mlir;
 using namespace heddle_gpu;
@@ -32,82 +28,6 @@ static Value extract(OpBuilder &b, Location loc, Value v, int64_t reg) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// x combined with y, by the op's kind or region.
-SmallVector<Value> combine(ReduceOp op, OpBuilder &b, ValueRange x,
-                           ValueRange y) {
-  Location loc = op.getLoc();
-  if (!op.getKind()) {
-    IRMapping mapping;
-    Block &body = op.getCombine().front();
-    SmallVector<Value> both(x);
-    llvm::append_range(both, y);
-    mapping.map(body.getArguments(), both);
-    for (Operation &inner : body.without_terminator())
-      b.clone(inner, mapping);
-    SmallVector<Value> results;
-    for (Value v : body.getTerminator()->getOperands())
-      results.push_back(mapping.lookupOrDefault(v));
-    return results;
-  }
-  Value p = x[0], q = y[0];
-  bool isFloat = isa<FloatType>(p.getType());
-  switch (*op.getKind()) {
-  case CombineKind::Add:
-    return {isFloat ? arith::AddFOp::create(b, loc, p, q).getResult()
-                    : arith::AddIOp::create(b, loc, p, q).getResult()};
-  case CombineKind::Mul:
-    return {isFloat ? arith::MulFOp::create(b, loc, p, q).getResult()
-                    : arith::MulIOp::create(b, loc, p, q).getResult()};
-  case CombineKind::Max:
-    return {isFloat ? arith::MaximumFOp::create(b, loc, p, q).getResult()
-                    : arith::MaxSIOp::create(b, loc, p, q).getResult()};
-  case CombineKind::Min:
-    return {isFloat ? arith::MinimumFOp::create(b, loc, p, q).getResult()
-                    : arith::MinSIOp::create(b, loc, p, q).getResult()};
-  }
-  return {};
-}
-
-/// The value of the lane whose number differs in `bit`.
-Value exchange(OpBuilder &b, Location loc, Value v, int64_t bit) {
-  ThreadCode code(b, loc);
-  Type type = v.getType(), i32 = b.getI32Type();
-  unsigned width = type.isIndex() ? 64 : type.getIntOrFloatBitWidth();
-  auto shuffle = [&](Value x) -> Value {
-    return NVVM::ShflOp::create(b, loc, x.getType(), code.i32(-1), x,
-                                code.i32(bit), code.i32(31), NVVM::ShflKind::bfly,
-                                UnitAttr());
-  };
-  if (type.isF32() || type == i32)
-    return shuffle(v);
-  Type whole = b.getIntegerType(width);
-  Value bits = type.isIndex()
-                   ? arith::IndexCastOp::create(b, loc, whole, v).getResult()
-               : isa<FloatType>(type)
-                   ? arith::BitcastOp::create(b, loc, whole, v).getResult()
-                   : v;
-  if (width < 32) {
-    bits = shuffle(arith::ExtUIOp::create(b, loc, i32, bits));
-    bits = arith::TruncIOp::create(b, loc, whole, bits);
-  } else {
-    Value high = arith::ShRUIOp::create(
-        b, loc, bits,
-        arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(32)));
-    Value low = shuffle(arith::TruncIOp::create(b, loc, i32, bits));
-    high = shuffle(arith::TruncIOp::create(b, loc, i32, high));
-    low = arith::ExtUIOp::create(b, loc, whole, low);
-    high = arith::ShLIOp::create(
-        b, loc, arith::ExtUIOp::create(b, loc, whole, high),
-        arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(32)));
-    bits = arith::OrIOp::create(b, loc, low, high);
-  }
-  if (type.isIndex())
-    return arith::IndexCastOp::create(b, loc, type, bits);
-  return isa<FloatType>(type)
-             ? arith::BitcastOp::create(b, loc, type, bits).getResult()
-             : bits;
-}
-
 struct ReducePattern : OpConversionPattern<ReduceOp> {
   using OpConversionPattern::OpConversionPattern;
   LogicalResult
@@ -147,7 +67,8 @@ struct ReducePattern : OpConversionPattern<ReduceOp> {
       while (level.size() > 1) {
         SmallVector<SmallVector<Value>> next;
         for (size_t i = 0; i + 1 < level.size(); i += 2)
-          next.push_back(combine(op, rewriter, level[i], level[i + 1]));
+          next.push_back(combine(rewriter, loc, op.getKind(), op.getCombine(),
+                                 level[i], level[i + 1]));
         if (level.size() % 2)
           next.push_back(level.back());
         level = std::move(next);
@@ -159,7 +80,7 @@ struct ReducePattern : OpConversionPattern<ReduceOp> {
         SmallVector<Value> other;
         for (Value v : sum)
           other.push_back(exchange(rewriter, loc, v, int64_t(1) << i));
-        sum = combine(op, rewriter, sum, other);
+        sum = combine(rewriter, loc, op.getKind(), op.getCombine(), sum, other);
       }
       for (auto [result, v] : llvm::zip(results, sum))
         result.push_back(v);
@@ -196,8 +117,8 @@ struct BroadcastPattern : OpConversionPattern<BroadcastOp> {
         return rewriter.notifyMatchFailure(op, "needs its input in the thread");
       regs.push_back(*reg);
     }
-    rewriter.replaceOp(
-        op, pick(rewriter, op.getLoc(), adaptor.getInput(), regs));
+    rewriter.replaceOp(op,
+                       pick(rewriter, op.getLoc(), adaptor.getInput(), regs));
     return success();
   }
 };
@@ -215,8 +136,8 @@ struct TransPattern : OpConversionPattern<TransOp> {
         from[p] = c[i];
       regs.push_back(*in.registerOf(from, 0, 0));
     }
-    rewriter.replaceOp(
-        op, pick(rewriter, op.getLoc(), adaptor.getInput(), regs));
+    rewriter.replaceOp(op,
+                       pick(rewriter, op.getLoc(), adaptor.getInput(), regs));
     return success();
   }
 };
@@ -225,6 +146,7 @@ struct TransPattern : OpConversionPattern<TransOp> {
 void heddle_gpu::populateComputePatterns(const LaneTypes &types,
                                          RewritePatternSet &patterns) {
   populateProductPatterns(types, patterns);
+  populateScanPatterns(types, patterns);
   patterns.add<ReducePattern, BroadcastPattern, TransPattern>(
       types, patterns.getContext());
 }

@@ -3,6 +3,7 @@
 #ifndef HEDDLE_LIB_CONVERSION_NVVMTOEMULATOR_LOWERING_H
 #define HEDDLE_LIB_CONVERSION_NVVMTOEMULATOR_LOWERING_H
 
+#include "heddle/Dialect/HeddleNvvm/Transforms/PointerBase.h"
 #include "heddle/Runtime/EmulatorAbi.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -15,16 +16,8 @@
 
 namespace heddle::emulator {
 
-/// What a pointer leads back to.
-struct PointerBase {
-  enum Kind { Unknown, Parameter, Local, Constant, Shared } kind = Unknown;
-  unsigned parameter = 0; // of the function that holds the pointer
-  bool operator==(const PointerBase &o) const {
-    return kind == o.kind && parameter == o.parameter;
-  }
-};
-/// Follows address arithmetic, casts, selects and branches.
-PointerBase findPointerBase(mlir::Value pointer);
+using nvvm::findPointerBase;
+using nvvm::PointerBase;
 
 /// Rewrites one function at a time; collects the table of sites.
 class Lowering {
@@ -35,9 +28,14 @@ public:
   /// `kernel` is its number or -1.
   void enter(mlir::LLVM::LLVMFuncOp function, int kernel);
 
-  mlir::LogicalResult lowerMemory(mlir::Operation *op);
+  void lowerMemory(mlir::Operation *op);
   /// Fails with an error for ops that the emulator lacks.
   mlir::LogicalResult lowerNvvm(mlir::Operation *op);
+  /// Puts what the blocks of a function hold into the table; to be called
+  /// before its ops are rewritten.
+  void countBlocks(mlir::LLVM::LLVMFuncOp f);
+  /// Lets all these blocks tell that they run.
+  void callCounts();
   void lowerSharedAddress(mlir::LLVM::AddressOfOp op, int64_t offset);
 
   std::string sites; // lines of the table
@@ -59,12 +57,10 @@ private:
   mlir::Value slot(mlir::OpBuilder &b, mlir::Location loc, mlir::Value frame,
                    int64_t index);
 
-  mlir::LogicalResult access(mlir::Operation *op, mlir::OpOperand &pointer,
-                             mlir::Type type, std::optional<uint64_t> alignment,
-                             bool isStore);
-  mlir::LogicalResult atomic(mlir::Operation *op, mlir::Value pointer,
-                             mlir::Value value, mlir::Value compared,
-                             Atomic kind);
+  void access(mlir::Operation *op, mlir::OpOperand &pointer, mlir::Type type,
+              bool isStore);
+  void atomic(mlir::Operation *op, mlir::Value pointer, mlir::Value value,
+              mlir::Value compared, Atomic kind);
   bool lowerRegister(mlir::Operation *op);
   bool lowerBarrier(mlir::Operation *op);
   bool lowerMbarrier(mlir::Operation *op);
@@ -79,6 +75,7 @@ private:
   mlir::Value thread, sharedWindow, frames[2];
   int kernel = -1;
   int numSites = 0, numOps = 0;
+  llvm::SmallVector<mlir::Block *> blocks;
   llvm::StringMap<mlir::LLVM::LLVMFuncOp> declared;
 };
 

@@ -3,9 +3,9 @@
 #include "Lowering.h"
 
 #include "mlir/Interfaces/DataLayoutInterfaces.h"
-#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
+using namespace heddle;
 using namespace heddle::emulator;
 
 static unsigned addressSpaceOf(Value pointer) {
@@ -16,35 +16,15 @@ static StringRef spaceName(unsigned space) {
   return space == 1 ? "global" : space == 3 ? "shared" : "generic";
 }
 
-/// Local and constant memory is what it is on the CPU too.
-static bool isUnchecked(unsigned space, const PointerBase &base) {
-  return space == 4 || space == 5 || base.kind == PointerBase::Local ||
-         base.kind == PointerBase::Constant;
-}
-
-LogicalResult Lowering::access(Operation *op, OpOperand &pointer, Type type,
-                               std::optional<uint64_t> alignment,
-                               bool isStore) {
+void Lowering::access(Operation *op, OpOperand &pointer, Type type,
+                      bool isStore) {
+  if (nvvm::isLocalOrConstant(pointer.get()))
+    return;
   unsigned space = addressSpaceOf(pointer.get());
   PointerBase base = findPointerBase(pointer.get());
   if (space == 3)
     base = PointerBase{PointerBase::Shared, 0};
-  if (isUnchecked(space, base))
-    return success();
-  if (space > 3 || space == 2)
-    return op->emitOpError("expected a pointer to generic, global (1), shared "
-                           "(3), constant (4) or local (5) memory, got address "
-                           "space ")
-           << space;
   uint64_t bytes = DataLayout::closest(op).getTypeSize(type);
-  if (bytes == 0 || bytes > 16 || !llvm::isPowerOf2_64(bytes))
-    return op->emitOpError("expected an access of 1, 2, 4, 8 or 16 bytes, as a "
-                           "GPU has, got ")
-           << bytes << "; split it";
-  if (alignment && *alignment < bytes)
-    return op->emitOpError("expected an alignment of at least its ")
-           << bytes << " bytes, got " << *alignment
-           << "; a GPU would make several accesses of it: split it";
   OpBuilder b(op);
   Location loc = op->getLoc();
   // Atomic loads and stores do not race with each other.
@@ -60,29 +40,22 @@ LogicalResult Lowering::access(Operation *op, OpOperand &pointer, Type type,
   std::string name = (isStore ? "store_" : "load_") + spaceName(space).str();
   pointer.set(call(b, loc, name, pointer.get().getType(),
                    {pointer.get(), number, i32(b, loc, bytes)}));
-  return success();
 }
 
-LogicalResult Lowering::atomic(Operation *op, Value pointer, Value value,
-                               Value compared, Atomic kind) {
+void Lowering::atomic(Operation *op, Value pointer, Value value,
+                      Value compared, Atomic kind) {
   PointerBase base = findPointerBase(pointer);
   unsigned space = addressSpaceOf(pointer);
   if (space == 3)
     base = PointerBase{PointerBase::Shared, 0};
   Type type = value.getType();
-  std::optional<ElementType> element;
+  ElementType element = ElementType::F64;
   if (type.isInteger(32))
     element = ElementType::I32;
   else if (type.isInteger(64))
     element = ElementType::I64;
   else if (type.isF32())
     element = ElementType::F32;
-  else if (type.isF64())
-    element = ElementType::F64;
-  if (!element || isUnchecked(space, base))
-    return op->emitOpError("expected an atomic of i32, i64, f32 or f64 on "
-                           "global or shared memory, got ")
-           << type << " in address space " << space;
   OpBuilder b(op);
   Location loc = op->getLoc();
   Type i64 = b.getI64Type();
@@ -102,7 +75,7 @@ LogicalResult Lowering::atomic(Operation *op, Value pointer, Value value,
   Value old = call(b, loc, "atomic", i64,
                    {pointer, widen(value), compared ? widen(compared) : zero,
                     i32(b, loc, static_cast<int64_t>(kind)),
-                    i32(b, loc, static_cast<int64_t>(*element)),
+                    i32(b, loc, static_cast<int64_t>(element)),
                     site(b, op, SiteKind::Atomic, base, 4)});
   if (!type.isInteger(64) && !type.isF64())
     old = LLVM::TruncOp::create(b, loc, b.getI32Type(), old);
@@ -110,7 +83,7 @@ LogicalResult Lowering::atomic(Operation *op, Value pointer, Value value,
     old = LLVM::BitcastOp::create(b, loc, type, old);
   if (!compared) {
     replace(op, old);
-    return success();
+    return;
   }
   // cmpxchg returns the old value and whether it was the expected one.
   Value equal =
@@ -119,24 +92,17 @@ LogicalResult Lowering::atomic(Operation *op, Value pointer, Value value,
   pair = LLVM::InsertValueOp::create(b, loc, pair, old, ArrayRef<int64_t>{0});
   pair = LLVM::InsertValueOp::create(b, loc, pair, equal, 1);
   replace(op, pair);
-  return success();
 }
 
-LogicalResult Lowering::lowerMemory(Operation *op) {
+void Lowering::lowerMemory(Operation *op) {
   if (auto load = dyn_cast<LLVM::LoadOp>(op))
-    return access(op, load.getAddrMutable(), load.getType(),
-                  load.getAlignment(), /*isStore=*/false);
+    return access(op, load.getAddrMutable(), load.getType(), /*isStore=*/false);
   if (auto store = dyn_cast<LLVM::StoreOp>(op))
     return access(op, store.getAddrMutable(), store.getValue().getType(),
-                  store.getAlignment(), /*isStore=*/true);
-  if (auto rmw = dyn_cast<LLVM::AtomicRMWOp>(op)) {
-    if (rmw.getBinOp() > LLVM::AtomicBinOp::fmin)
-      return op->emitOpError("expected an operation of atom.{add, min, max, "
-                             "and, or, xor, exch}, got ")
-             << LLVM::stringifyAtomicBinOp(rmw.getBinOp());
+                  /*isStore=*/true);
+  if (auto rmw = dyn_cast<LLVM::AtomicRMWOp>(op))
     return atomic(op, rmw.getPtr(), rmw.getVal(), {},
                   static_cast<Atomic>(rmw.getBinOp()));
-  }
   if (auto exchange = dyn_cast<LLVM::AtomicCmpXchgOp>(op))
     return atomic(op, exchange.getPtr(), exchange.getVal(), exchange.getCmp(),
                   Atomic::CmpXchg);
@@ -144,21 +110,20 @@ LogicalResult Lowering::lowerMemory(Operation *op) {
   if (auto cast = dyn_cast<LLVM::IntToPtrOp>(op)) {
     if (addressSpaceOf(cast.getRes()) != 3 ||
         !cast.getArg().getType().isInteger(32))
-      return success();
+      return;
     OpBuilder b(op);
     Location loc = op->getLoc();
     Value base = LLVM::PtrToIntOp::create(b, loc, b.getI32Type(), window(b));
     Value distance = LLVM::SubOp::create(b, loc, cast.getArg(), base);
     replace(op, LLVM::GEPOp::create(b, loc, cast.getType(), b.getI8Type(),
                                     window(b), ValueRange{distance}));
-    return success();
+    return;
   }
   if (isa<LLVM::FenceOp>(op)) {
     OpBuilder b(op);
     call(b, op->getLoc(), "fence", {}, {});
     op->erase();
   }
-  return success();
 }
 
 void Lowering::lowerSharedAddress(LLVM::AddressOfOp op, int64_t offset) {

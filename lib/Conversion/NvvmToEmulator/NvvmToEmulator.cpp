@@ -3,6 +3,8 @@
 #include "heddle/Conversion/NvvmToEmulator/NvvmToEmulator.h"
 #include "Lowering.h"
 
+#include "heddle/Dialect/HeddleNvvm/Transforms/Passes.h"
+
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Interfaces/DataLayoutInterfaces.h"
@@ -14,6 +16,7 @@ namespace heddle {
 } // namespace heddle
 
 using namespace mlir;
+using namespace heddle;
 using namespace heddle::emulator;
 
 //===----------------------------------------------------------------------===//
@@ -145,8 +148,8 @@ struct ConvertNvvmToEmulator
     : heddle::impl::ConvertNvvmToEmulatorPassBase<ConvertNvvmToEmulator> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    if (failed(inlineGpuModules(module)) || failed(placeShared(module)) ||
-        failed(verify(module)))
+    if (failed(nvvm::verifyNvvm(module)) || failed(inlineGpuModules(module)) ||
+        failed(placeShared(module)) || failed(requireKernel(module)))
       return signalPassFailure();
     header = "heddle-emulator " + std::to_string(kAbiVersion) + "\n";
     header += "shared " + std::to_string(sharedBytes) + "\n";
@@ -165,6 +168,7 @@ struct ConvertNvvmToEmulator
       good &= succeeded(lower(lowering, f));
     if (!good)
       return signalPassFailure();
+    lowering.callCounts();
     for (auto [f, number] : kernels)
       addEntry(f);
     for (LLVM::GlobalOp g : sharedGlobals)
@@ -176,7 +180,7 @@ struct ConvertNvvmToEmulator
 
   LogicalResult inlineGpuModules(ModuleOp module);
   LogicalResult placeShared(ModuleOp module);
-  LogicalResult verify(ModuleOp module);
+  LogicalResult requireKernel(ModuleOp module);
   void describeKernel(LLVM::LLVMFuncOp f);
   void addThread(LLVM::LLVMFuncOp f);
   LogicalResult lower(Lowering &lowering, LLVM::LLVMFuncOp f);
@@ -190,11 +194,6 @@ struct ConvertNvvmToEmulator
   llvm::MapVector<LLVM::LLVMFuncOp, int> kernels;
 };
 } // namespace
-
-static bool isKernel(LLVM::LLVMFuncOp f) {
-  return f->hasAttr(NVVM::NVVMDialect::getKernelFuncAttrName()) ||
-         f->hasAttr(gpu::GPUDialect::getKernelFuncAttrName());
-}
 
 LogicalResult ConvertNvvmToEmulator::inlineGpuModules(ModuleOp module) {
   SymbolTable symbols(module);
@@ -229,15 +228,10 @@ LogicalResult ConvertNvvmToEmulator::placeShared(ModuleOp module) {
     if (g.getAddrSpace() != 3)
       continue;
     sharedGlobals.push_back(g);
-    if (g.getName() == heddle::kDynamicSharedName) {
+    if (g.getName() == nvvm::kDynamicSharedName) {
       dynamic = g;
       continue;
     }
-    if (g.getLinkage() == LLVM::Linkage::External && !g.getValueOrNull() &&
-        g.getInitializerRegion().empty())
-      return g.emitOpError("expected dynamic shared memory to be called '")
-             << heddle::kDynamicSharedName
-             << "', or an internal global for static shared memory";
     sharedBytes = llvm::alignTo(sharedBytes, alignmentOf(g));
     sharedOffsets[g.getName()] = sharedBytes;
     sharedBytes += layout.getTypeSize(g.getGlobalType());
@@ -249,55 +243,12 @@ LogicalResult ConvertNvvmToEmulator::placeShared(ModuleOp module) {
   return success();
 }
 
-/// Everything that contract N forbids, at once.
-LogicalResult ConvertNvvmToEmulator::verify(ModuleOp module) {
-  bool good = true;
-  auto reject = [&](Operation *op, const Twine &why) {
-    op->emitOpError(why);
-    good = false;
-  };
-  bool anyKernel = false;
-  for (Operation &op : *module.getBody()) {
-    auto f = dyn_cast<LLVM::LLVMFuncOp>(op);
-    if (!f) {
-      if (!isa<LLVM::GlobalOp>(op))
-        reject(&op, "is not part of contract N: expected llvm.func and "
-                    "llvm.mlir.global");
-      continue;
-    }
-    anyKernel |= isKernel(f) && !f.isExternal();
-    f.walk([&](Operation *inner) {
-      StringRef dialect = inner->getName().getDialectNamespace();
-      if (dialect != "llvm" && dialect != "nvvm" && dialect != "heddle_nvvm")
-        return reject(inner, "is not part of contract N: expected llvm, nvvm "
-                             "and heddle_nvvm ops");
-      if (isa<LLVM::InlineAsmOp, LLVM::CallIntrinsicOp, NVVM::InlinePtxOp>(
-              inner))
-        return reject(inner, "cannot be emulated: use an op of nvvm or "
-                             "heddle_nvvm, or add one");
-      if (isa<LLVM::MemcpyOp, LLVM::MemcpyInlineOp, LLVM::MemmoveOp,
-              LLVM::MemsetOp, LLVM::MemsetInlineOp>(inner))
-        return reject(inner, "is no access of a GPU: write loads and stores");
-      if (isa<LLVM::ExpOp, LLVM::Exp2Op, LLVM::LogOp, LLVM::Log2Op,
-              LLVM::Log10Op, LLVM::PowOp, LLVM::PowIOp, LLVM::SinOp,
-              LLVM::CosOp>(inner))
-        return reject(inner, "is no instruction of a GPU: use those of "
-                             "heddle_nvvm");
-      auto call = dyn_cast<LLVM::CallOp>(inner);
-      if (!call)
-        return;
-      auto callee =
-          module.lookupSymbol<LLVM::LLVMFuncOp>(call.getCallee().value_or(""));
-      if (!callee || callee.isExternal())
-        reject(inner, "expected the callee to be a function of the module");
-    });
-  }
-  if (good && !anyKernel) {
-    module.emitError("expected a kernel: an llvm.func with the attribute "
-                     "nvvm.kernel or gpu.kernel, found none");
-    return failure();
-  }
-  return success(good);
+LogicalResult ConvertNvvmToEmulator::requireKernel(ModuleOp module) {
+  for (auto f : module.getOps<LLVM::LLVMFuncOp>())
+    if (nvvm::isKernel(f) && !f.isExternal())
+      return success();
+  return module.emitError("expected a kernel: an llvm.func with the attribute "
+                          "nvvm.kernel or gpu.kernel, found none");
 }
 
 static char paramKind(Type type) {
@@ -311,7 +262,7 @@ static char paramKind(Type type) {
 }
 
 void ConvertNvvmToEmulator::describeKernel(LLVM::LLVMFuncOp f) {
-  if (!isKernel(f))
+  if (!nvvm::isKernel(f))
     return;
   kernels.insert({f, static_cast<int>(kernels.size())});
   header += "kernel";
@@ -348,6 +299,7 @@ LogicalResult ConvertNvvmToEmulator::lower(Lowering &lowering,
                                            LLVM::LLVMFuncOp f) {
   auto kernel = kernels.find(f);
   lowering.enter(f, kernel == kernels.end() ? -1 : kernel->second);
+  lowering.countBlocks(f);
   SmallVector<Operation *> ops;
   f.walk([&](Operation *op) {
     if (op != f)
@@ -370,9 +322,10 @@ LogicalResult ConvertNvvmToEmulator::lower(Lowering &lowering,
       op->erase();
       continue;
     }
-    bool isLlvm = op->getName().getDialectNamespace() == "llvm";
-    good &=
-        succeeded(isLlvm ? lowering.lowerMemory(op) : lowering.lowerNvvm(op));
+    if (op->getName().getDialectNamespace() == "llvm")
+      lowering.lowerMemory(op);
+    else
+      good &= succeeded(lowering.lowerNvvm(op));
   }
   SmallVector<LLVM::AddressOfOp> addresses;
   f.walk([&](LLVM::AddressOfOp op) { addresses.push_back(op); });

@@ -67,4 +67,32 @@ gpu.module @kernels {
     heddle_gpu.store %s into %y[%c0] dims [0] : tensor<8xf32, #heddle_gpu.layout<lane = [[0], [0], [1], [2], [4]], warp = [[0]], repeat = [1]>> into memref<8xf32>
     gpu.return
   }
+
+  // A scan whose axis crosses warps: each warp first gets whole rows; then everyone
+  // gets its part of the result.
+  // CHECK-LABEL: gpu.func @scan_across_warps
+  gpu.func @scan_across_warps(%x: tensor<8x16xf32, #columns>, %y: memref<8x16xf32>) kernel attributes {heddle_gpu.warps = 2 : i64} {
+    // CHECK: heddle_gpu.smem_store %arg0
+    // CHECK: heddle_gpu.barrier
+    // CHECK: %[[ROWS:.*]] = heddle_gpu.smem_load
+    // CHECK: %[[SCAN:.*]] = heddle_gpu.scan add %[[ROWS]] axis 1
+    // CHECK: heddle_gpu.smem_store %[[SCAN]]
+    %c0 = arith.constant 0 : index
+    %s = heddle_gpu.scan add %x axis 1 : tensor<8x16xf32, #columns>
+    heddle_gpu.store %s into %y[%c0, %c0] dims [0, 1] : tensor<8x16xf32, #columns> into memref<8x16xf32>
+    gpu.return
+  }
+
+  // Inside a warp it stays where it is.
+  // CHECK-LABEL: gpu.func @scan_inside_a_warp
+  gpu.func @scan_inside_a_warp(%x: tensor<16x8xf32, #a>, %y: memref<16x8xf32>) kernel attributes {heddle_gpu.warps = 2 : i64} {
+    // CHECK-NOT: heddle_gpu.smem
+    // CHECK: heddle_gpu.scan add %arg0 axis 1
+    // CHECK-NOT: heddle_gpu.convert_layout
+    // CHECK: gpu.return
+    %c0 = arith.constant 0 : index
+    %s = heddle_gpu.scan add %x axis 1 : tensor<16x8xf32, #a>
+    heddle_gpu.store %s into %y[%c0, %c0] dims [0, 1] : tensor<16x8xf32, #a> into memref<16x8xf32>
+    gpu.return
+  }
 }

@@ -20,7 +20,7 @@
 // GPU: gpu.thread_id x
 // GPU: memref.store
 
-// PTX-LABEL: .entry loops_300_5_f64
+// PTX-LABEL: .entry loops_300_5_f64_t128(
 // PTX: .reqntid 128
 // PTX-NOT: .local
 // PTX: add.rn.f64

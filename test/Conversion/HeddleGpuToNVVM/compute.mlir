@@ -14,6 +14,9 @@
 #line = #heddle_gpu.layout<lane = [[1], [2], [4], [8], [16]], repeat = [1]>
 #two = #heddle_gpu.layout<register = [[32]], lane = [[1], [2], [4], [8], [16]], repeat = [1]>
 
+#pairs = #heddle_gpu.layout<register = [[1]], lane = [[2], [4], [8], [16], [32]], repeat = [1]>
+#stack = #heddle_gpu.layout<register = [[1, 0], [2, 0]], lane = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16]], repeat = [1, 1]>
+
 gpu.module @kernels {
   // A fragment is what one thread holds: pairs of 16 bits in one register.
   // CHECK-LABEL: gpu.func @product_of_16_bits
@@ -62,6 +65,35 @@ gpu.module @kernels {
     %c0 = arith.constant 0 : index
     %s = heddle_gpu.reduce max %x axis 1 : tensor<16x8xf32, #c>
     heddle_gpu.store %s into %y[%c0] dims [0] : tensor<16xf32, #rows> into memref<16xf32>
+    gpu.return
+  }
+
+  // In the thread, then across lanes: each takes the total of the lanes before it.
+  // CHECK-LABEL: gpu.func @running_sum
+  gpu.func @running_sum(%x: tensor<64xf32, #pairs>, %y: memref<64xf32>) kernel attributes {heddle_gpu.warps = 1 : i64} {
+    // CHECK: %[[TOTAL:.*]] = arith.addf
+    // CHECK: nvvm.shfl.sync bfly %{{.*}}, %[[TOTAL]], %c1_i32, %c31_i32 : f32 -> f32
+    // CHECK-COUNT-4: nvvm.shfl.sync bfly
+    // CHECK-NOT: nvvm.shfl
+    // CHECK: %[[BEFORE:.*]] = arith.ori
+    // CHECK: arith.select %[[BEFORE]]
+    // CHECK: arith.select %[[BEFORE]]
+    // CHECK: gpu.return
+    %c0 = arith.constant 0 : index
+    %s = heddle_gpu.scan add %x axis 0 : tensor<64xf32, #pairs>
+    heddle_gpu.store %s into %y[%c0] dims [0] : tensor<64xf32, #pairs> into memref<64xf32>
+    gpu.return
+  }
+
+  // An axis that no lane is spread over needs no shuffle.
+  // CHECK-LABEL: gpu.func @running_product_of_registers
+  gpu.func @running_product_of_registers(%x: tensor<4x32xf32, #stack>, %y: memref<4x32xf32>) kernel attributes {heddle_gpu.warps = 1 : i64} {
+    // CHECK-COUNT-3: arith.mulf
+    // CHECK-NOT: nvvm.shfl
+    // CHECK: gpu.return
+    %c0 = arith.constant 0 : index
+    %s = heddle_gpu.scan mul %x axis 0 reverse : tensor<4x32xf32, #stack>
+    heddle_gpu.store %s into %y[%c0, %c0] dims [0, 1] : tensor<4x32xf32, #stack> into memref<4x32xf32>
     gpu.return
   }
 

@@ -40,3 +40,17 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+#c = #heddle_gpu.layout<lane = [[1], [2], [4], [8], [16]], warp = [[32]], repeat = [1]>
+gpu.module @kernels {
+  gpu.func @scan_across_warps(%x: tensor<64xf32, #c>, %y: memref<64xf32>) kernel attributes {heddle_gpu.warps = 2 : i64} {
+    %c0 = arith.constant 0 : index
+    // expected-error@+2 {{expected an axis inside one warp, each bit of a position in one register or lane bit; run heddle-gpu-expand-shared first}}
+    // expected-error@+1 {{failed to legalize operation 'heddle_gpu.scan'}}
+    %s = heddle_gpu.scan add %x axis 0 : tensor<64xf32, #c>
+    heddle_gpu.store %s into %y[%c0] dims [0] : tensor<64xf32, #c> into memref<64xf32>
+    gpu.return
+  }
+}

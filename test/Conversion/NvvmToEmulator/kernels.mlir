@@ -10,6 +10,8 @@ llvm.mlir.global external @heddle_shared() {addr_space = 3 : i32, alignment = 12
 // CHECK-LABEL: llvm.func internal @twice
 // CHECK-SAME: (%[[T:.*]]: !llvm.ptr, %[[V:.*]]: f32)
 llvm.func internal @twice(%v: f32) -> f32 {
+  // CHECK: %[[N:.*]] = llvm.mlir.constant(0 : i32)
+  // CHECK: llvm.call @heddle_emu_count(%[[T]], %[[N]]) : (!llvm.ptr, i32) -> ()
   // CHECK: llvm.call @heddle_emu_ex2_approx_ftz_f32(%[[T]], %[[V]]) : (!llvm.ptr, f32) -> f32
   %a = heddle_nvvm.ex2.approx.ftz %v
   llvm.return %a : f32
@@ -57,8 +59,11 @@ llvm.func @kernel(%x: !llvm.ptr<1>, %n: i32) attributes {nvvm.kernel, nvvm.reqnt
 // CHECK: llvm.call @kernel(%[[T]], %{{.*}}, %{{.*}})
 
 // The table: parameters, then the ops with kernel, kind, parameter and bytes.
-// CHECK: llvm.mlir.global internal constant @heddle_emu_table_text("heddle-emulator 1\0Ashared 128\0Akernel 64 2 1 kernel\0Aparam p\0Aparam i\0A
-// CHECK-SAME: site 0 1 0 4 llvm.load {{[^ ]*}}kernels.mlir:31:8\0A
+// CHECK: llvm.mlir.global internal constant @heddle_emu_table_text("heddle-emulator 2\0Ashared 128\0Akernel 64 2 1 kernel\0Aparam p\0Aparam i\0A
+// Basic blocks: ordinary ops by kind, here a return; then the call and the return.
+// CHECK-SAME: block 0 0 0 0 0 0 0 1\0A
+// CHECK-SAME: block 0 0 0 0 0 0 0 2\0A
+// CHECK-SAME: site 0 1 0 4 llvm.load {{[^ ]*}}kernels.mlir:33:8\0A
 // CHECK-SAME: site 0 2 -2 4 llvm.store
 // CHECK-SAME: site 0 2 -2 4 llvm.store
 // CHECK-SAME: site 0 2 0 4 llvm.store

@@ -93,3 +93,20 @@ func.func @roles_have_their_own_warps() attributes {heddle_gpu.warps = 4 : i64} 
   }
   return
 }
+
+// -----
+
+gpu.module @kernels {
+  // expected-error @+1 {{contract G: expected a block of 4 warps (heddle_gpu.warps), got 2 in 64 threads; make the block 32 threads a warp}}
+  gpu.func @blocks_have_the_kernels_warps() kernel attributes {heddle_gpu.warps = 4 : i64, known_block_size = array<i32: 64, 1, 1>} {
+    gpu.return
+  }
+  // expected-note @+1 {{contract G: expected a block of 1 to 1024 threads, got 2048 x 1 x 1; use fewer warps}}
+  gpu.func @blocks_have_at_most_1024_threads() kernel attributes {heddle_gpu.warps = 64 : i64, known_block_size = array<i32: 2048, 1, 1>} {
+    gpu.return
+  }
+  // expected-note @+1 {{contract G: expected a grid (heddle.grid) of at least one block, got -1; launch no kernel where there is nothing to do}}
+  gpu.func @grids_have_blocks() kernel attributes {heddle_gpu.warps = 1 : i64, heddle.grid = -1 : i64} {
+    gpu.return
+  }
+}

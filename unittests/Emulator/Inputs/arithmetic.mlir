@@ -92,11 +92,46 @@ llvm.func @collectives(%y: !llvm.ptr<1>) attributes {nvvm.kernel, nvvm.reqntid =
   %dv = llvm.extractvalue %down[0] : !llvm.struct<(i32, i1)>
   %dp = llvm.extractvalue %down[1] : !llvm.struct<(i32, i1)>
   %dpi = llvm.zext %dp : i1 to i32
+  %upp = nvvm.shfl.sync up %all, %lane, %c3, %segup {return_value_and_is_valid} : i32 -> !llvm.struct<(i32, i1)>
+  %upv = llvm.extractvalue %upp[0] : !llvm.struct<(i32, i1)>
+  %upi = llvm.extractvalue %upp[1] : !llvm.struct<(i32, i1)>
+  // Bound 5 of segments of 8: lane 7 of each does not exist for idx.
+  %seg5 = llvm.mlir.constant(6149 : i32) : i32
+  %idxp = nvvm.shfl.sync idx %all, %lane, %lane, %seg5 {return_value_and_is_valid} : i32 -> !llvm.struct<(i32, i1)>
+  %idxv = llvm.extractvalue %idxp[0] : !llvm.struct<(i32, i1)>
+  %idxi = llvm.extractvalue %idxp[1] : !llvm.struct<(i32, i1)>
+  %c16 = llvm.mlir.constant(16 : i32) : i32
+  %upw = llvm.zext %upi : i1 to i32
+  %uph = llvm.shl %upw, %c16 : i32
+  %upb = llvm.or %uph, %upv : i32
+  %idxw = llvm.zext %idxi : i1 to i32
+  %idxh = llvm.shl %idxw, %c16 : i32
+  %idxb = llvm.or %idxh, %idxv : i32
+  %p11 = llvm.getelementptr %p0[352] : (!llvm.ptr<1>) -> !llvm.ptr<1>, i32
+  %p12 = llvm.getelementptr %p0[384] : (!llvm.ptr<1>) -> !llvm.ptr<1>, i32
+  llvm.store %upb, %p11 : i32, !llvm.ptr<1>
+  llvm.store %idxb, %p12 : i32, !llvm.ptr<1>
   %bit = llvm.and %lane, %c1 : i32
   %odd = llvm.icmp "ne" %bit, %c0 : i32
   %ballot = nvvm.vote.sync ballot %all, %odd -> i32
   %any = nvvm.vote.sync any %all, %odd -> i1
   %every = nvvm.vote.sync all %all, %odd -> i1
+  // Not all lanes agree; all agree on yes; all agree on no.
+  %mixed = nvvm.vote.sync uni %all, %odd -> i1
+  %yes = llvm.icmp "ule" %lane, %c31 : i32
+  %agreed = nvvm.vote.sync uni %all, %yes -> i1
+  %no = llvm.icmp "ugt" %lane, %c31 : i32
+  %denied = nvvm.vote.sync uni %all, %no -> i1
+  %mixedi = llvm.zext %mixed : i1 to i32
+  %agreedi = llvm.zext %agreed : i1 to i32
+  %deniedi = llvm.zext %denied : i1 to i32
+  %agreed2 = llvm.shl %agreedi, %c1 : i32
+  %c2 = llvm.mlir.constant(2 : i32) : i32
+  %denied4 = llvm.shl %deniedi, %c2 : i32
+  %uni0 = llvm.or %mixedi, %agreed2 : i32
+  %uni = llvm.or %uni0, %denied4 : i32
+  %p13 = llvm.getelementptr %p0[416] : (!llvm.ptr<1>) -> !llvm.ptr<1>, i32
+  llvm.store %uni, %p13 : i32, !llvm.ptr<1>
   %anyi = llvm.zext %any : i1 to i32
   %everyi = llvm.zext %every : i1 to i32
   %two = llvm.shl %anyi, %c1 : i32

@@ -8,10 +8,6 @@
 
 namespace heddle {
 
-/// Name of contract N's dynamic shared memory: an external llvm.mlir.global in
-/// address space 3.
-inline constexpr llvm::StringLiteral kDynamicSharedName = "heddle_shared";
-
 #define GEN_PASS_DECL
 #include "heddle/Conversion/NvvmToEmulator/Passes.h.inc"
 

@@ -2,6 +2,8 @@
 
 #include "heddle/Dialect/HeddleGpu/Transforms/Passes.h"
 
+#include "heddle/Dialect/HeddleNvvm/Transforms/Passes.h"
+
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -54,6 +56,13 @@ public:
   }
 
   void run() {
+    if (auto f = dyn_cast<gpu::GPUFuncOp>(kernel.getOperation())) {
+      DenseI32ArrayAttr block = f.getKnownBlockSizeAttr();
+      std::string problem = heddle::nvvm::findLaunchProblem(
+          f, block ? block.asArrayRef() : ArrayRef<int32_t>());
+      if (!problem.empty())
+        report(f.getLoc(), problem);
+    }
     kernel->walk<WalkOrder::PreOrder>([&](Operation *op) {
       // The inside of an op that has to go does not matter.
       if (op != kernel.getOperation() && !check(op))

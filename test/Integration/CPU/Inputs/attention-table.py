@@ -1,4 +1,4 @@
-"""Writes tables of attention functions as MLIR: attention-table.py masks|shapes|operands|downstream
+"""Writes tables of attention functions as MLIR: attention-table.py masks|shapes|operands|downstream|hard
 
 One function per row, the name says what is in it. Inputs come from comments, as
 check.py reads them.
@@ -249,4 +249,77 @@ def downstream():
                       after=(lines, "%o, %s, %n", [out, sums, "tensor<2x3xf32>"]))
 
 
-{"masks": masks, "shapes": shapes, "operands": operands, "downstream": downstream}[sys.argv[1]]()
+def hard():
+    """What goes wrong easily, in the three forms that a matrix unit takes: numbers
+    that follow by hand, far scales, and NaN, infinity and 1e10 behind every kind of
+    mask. Tiles have 64 keys or fewer: 0-19 are seen in a mixed one."""
+    for kind in ("bf16", "f16", "tf32"):
+        dtype, precision = ("f32", "tf32") if kind == "tf32" else (kind, None)
+        big = "6e4" if kind == "f16" else "1e10"  # finite
+
+        def case(name, **how):
+            attention(f"{name}_{kind}", **{"heads": 1, "d": 16, "dtype": dtype, "precision": precision, **how})
+
+        # Weights are rounded to tf32 for the product and not for their sum: 2^-11. In 16
+        # bits the result is rounded more coarsely than that.
+        near = " +- 5e-4" if kind == "tf32" else ""
+
+        # Equal weights of exact values: prefix means, 0 where no key is visible.
+        print("// EXPECT 0: [[0] * 8] * 2 + [[1] * 8, [1.5] * 8, [2] * 8]")
+        print("// EXPECT 1: [-inf, -inf, 0, 0.69314718056, 1.09861228867]")
+        case("means_of_visible_keys", sq=5, sk=3, d=8, scale=0, mask="causal_lower_right", lse=True,
+             inputs=[(2, "[[1] * 8, [2] * 8, [3] * 8]")])
+        # Logits that all are -240 in f32, far below each masked one: weights 1/4.
+        print(f"// EXPECT 0: [[2.5] * 8] * 3{near}\n// EXPECT 1: [-238.61370563888] * 3 +- 3e-7")
+        case("logits_far_below_zero", sq=3, sk=300, d=8, scale=1, lse=True,
+             mask="affine_set<\"(i, j) : (j - 200 >= 0, 203 - j >= 0)\">",
+             inputs=[(0, "full(-5.0)"), (1, "full(6.0)"),
+                     (2, "full(9.0).put(0, 200, 1.0).put(0, 201, 2.0).put(0, 202, 3.0).put(0, 203, 4.0)")])
+        # The largest logit takes all.
+        print(f"// EXPECT 0: [[3] * 8, [1] * 8]{near}\n// EXPECT 1: [240000, -80000]")
+        case("scale_picks_the_largest_logit", sq=2, sk=3, d=8, scale=1e4, lse=True,
+             inputs=[(0, "[[1] * 8, [-1] * 8]"), (1, "[[1] * 8, [2] * 8, [3] * 8]"),
+                     (2, "[[1] * 8, [2] * 8, [3] * 8]")])
+        print(f"// EXPECT 0: [[1] * 8, [3] * 8]{near}\n// EXPECT 1: [-80000, 240000]")
+        case("negative_scale_picks_the_smallest", sq=2, sk=3, d=8, scale=-1e4, lse=True,
+             inputs=[(0, "[[1] * 8, [-1] * 8]"), (1, "[[1] * 8, [2] * 8, [3] * 8]"),
+                     (2, "[[1] * 8, [2] * 8, [3] * 8]")])
+        case("scale_zero", sq=70, scale=0, mask="causal", lse=True)
+        case("scale_negative", sq=70, scale=-0.5, mask="causal", lse=True)
+        # A NaN reaches the rows that see it, and no other.
+        case("nan_in_a_query", sq=70, lse=True, inputs=[(0, "normal(0).put(0, 7, 0, 3, nan)")])
+        case("nan_in_a_visible_key", sq=70, mask="causal", lse=True,
+             inputs=[(1, "normal(1).put(0, 17, 0, 3, nan)")])
+        case("nan_in_a_visible_value", sq=70, mask="causal",
+             inputs=[(2, "normal(2).put(0, 66, 0, 3, nan).put(0, 67, 0, 5, -inf)")])
+        garbage = [(1, f"normal(1).put(0, range(20, 70), nan).put(0, 25, {big}).put(0, 26, inf)"),
+                   (2, f"normal(2).put(0, range(20, 70), nan).put(0, 27, {big}).put(0, 28, -inf)")]
+        for name, mask, sq, operands in (
+                ("prefix", "prefix<20>", 70, []),
+                ("key_lengths", None, 9, [("key_lengths", "tensor<1xi32>", "[20]")]),
+                ("mask_tensor", None, 9, [("mask_tensor", "tensor<1x1x1x150xi1>",
+                                           "full(True).put(0, 0, 0, range(20, 70), False)")]),
+                ("segments", None, 9, [("query_segments", "tensor<1x9xi32>", "full(1)"),
+                                       ("key_segments", "tensor<1x150xi32>", "full(1).put(0, range(20, 70), 2)")]),
+                ("bias", None, 9, [("bias", "tensor<1x1x1x150xf32>",
+                                    "normal(4).put(0, 0, 0, range(20, 70), -inf)")]),
+                ("lowest_bias", None, 9, [("bias", "tensor<1x1x1x150xf32>",
+                                           "normal(4).put(0, 0, 0, range(20, 70), -3.4028234663852886e38)")])):
+            print("// EXPECT 0: finite\n// EXPECT 1: finite")
+            inputs = garbage
+            if name in ("prefix", "key_lengths"):  # to the end
+                inputs = [(i, spec.replace("range(20, 70)", "range(20, 150)")) for i, spec in garbage]
+            case(f"garbage_behind_{name}", sq=sq, sk=150, mask=mask, lse=True, inputs=inputs, operands=operands)
+        case("garbage_in_the_future", sq=100, mask="causal", lse=True, inputs=[
+            (1, "normal(1).put(0, range(60, 100), nan)"), (2, "normal(2).put(0, range(60, 100), inf)")])
+        case("bias_with_infinite_slices", sq=20, sk=300, lse=True, operands=[
+            ("bias", "tensor<1x1x20x300xf32>", "normal(3).put(0, 0, range(20), range(64, 96), -inf)"
+                                               ".put(0, 0, range(8, 20), range(0, 150), -inf)")])
+        # The largest weight is 1 to 2^-12, so that it is rounded to 1.
+        case("bias_far_below_zero", sq=70, sk=150, lse=True, scale=1,
+             inputs=[(0, "integers(-2, 3, 1)"), (1, "integers(-2, 3, 2)")],
+             operands=[("bias", "tensor<1x1x70x150xf32>",
+                        "full(-2048.0).put(0, 0, range(70), range(120), -inf)")])
+
+
+{"masks": masks, "shapes": shapes, "operands": operands, "downstream": downstream, "hard": hard}[sys.argv[1]]()

@@ -17,7 +17,9 @@ def VerifyGpuPass : Pass<"heddle-verify-gpu", "::mlir::ModuleOp"> {
     - `memref.alloc` makes shared memory (`#gpu.address_space<workgroup>`) only;
     - all layouts have the number of warps of `heddle_gpu.warps`, or the same number
       where the attribute is absent; in a `warp_role` that of the role;
-    - a `warp_role` is made of the kernel's warps and holds no other.
+    - a `warp_role` is made of the kernel's warps and holds no other;
+    - a gpu.func's `known_block_size` has 1 to 1024 threads, and as many warps as
+      `heddle_gpu.warps`; its grid, `heddle.grid`, has at least one block.
   }];
 }
 

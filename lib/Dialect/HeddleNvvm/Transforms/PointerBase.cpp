@@ -1,12 +1,13 @@
-//===- PointerBase.cpp - which parameter a pointer comes from -------------===//
+//===- PointerBase.cpp - which memory a pointer leads to -----------------===//
 
-#include "Lowering.h"
+#include "heddle/Dialect/HeddleNvvm/Transforms/PointerBase.h"
 
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "llvm/ADT/SmallPtrSet.h"
 
 using namespace mlir;
-using namespace heddle::emulator;
+using namespace heddle::nvvm;
 
 namespace {
 /// Null while nothing is known: a loop that only passes a pointer on.
@@ -60,7 +61,17 @@ Found follow(Value v, llvm::SmallPtrSetImpl<void *> &visited) {
 }
 } // namespace
 
-PointerBase heddle::emulator::findPointerBase(Value pointer) {
+PointerBase heddle::nvvm::findPointerBase(Value pointer) {
   llvm::SmallPtrSet<void *, 16> visited;
   return follow(pointer, visited).value_or(PointerBase{});
+}
+
+bool heddle::nvvm::isLocalOrConstant(Value pointer) {
+  unsigned space =
+      cast<LLVM::LLVMPointerType>(pointer.getType()).getAddressSpace();
+  if (space == 3)
+    return false;
+  PointerBase base = findPointerBase(pointer);
+  return space == 4 || space == 5 || base.kind == PointerBase::Local ||
+         base.kind == PointerBase::Constant;
 }
