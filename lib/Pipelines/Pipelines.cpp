@@ -2,6 +2,7 @@
 
 #include "heddle/Pipelines/Pipelines.h"
 #include "heddle/Codegen/CPU/CpuTarget.h"
+#include "heddle/Codegen/GPU/AttentionTiles.h"
 #include "heddle/Codegen/Passes.h"
 #include "heddle/Codegen/Tile/KernelBody.h"
 #include "heddle/Codegen/Tile/TileBuilder.h"
@@ -176,7 +177,9 @@ static void addPlanStage(OpPassManager &pm) {
 /// Contract T: kernels are tile programs, each in a module of its own: from here
 /// on they are compiled side by side.
 static void addTileStage(OpPassManager &pm, const TileTarget &target,
-                         F32Precision precision = F32Precision::Ieee) {
+                         F32Precision precision = F32Precision::Ieee,
+                         const GpuTarget *gpu = nullptr,
+                         const AttentionTiles &attention = {}) {
   BuildTilesPassOptions options;
   options.lanes = target.lanes;
   options.threads = target.threads;
@@ -186,6 +189,13 @@ static void addTileStage(OpPassManager &pm, const TileTarget &target,
   options.keyTile = target.keyTile;
   if (precision == F32Precision::Tf32)
     pm.addPass(createAllowTf32Pass());
+  if (gpu) {
+    options.gpu = gpu->name.str();
+    options.queryTile = attention.queries;
+    options.keyTile = attention.keys;
+    options.warps = attention.warps;
+    options.stages = attention.stages;
+  }
   pm.addPass(createIsolateKernelsPass());
   OpPassManager &kernel = pm.nest<ModuleOp>();
   kernel.addPass(createBuildTilesPass(options));
@@ -223,6 +233,7 @@ void heddle::addGpuPasses(OpPassManager &kernel) {
   gpu.addPass(heddle_gpu::createRemoveConversionsPass());
   gpu.addPass(createCanonicalizerPass());
   gpu.addPass(createCSEPass());
+  gpu.addPass(createGpuDeferReductionsPass());
   gpu.addPass(createGpuPipelineCopiesPass());
   gpu.addPass(createGpuExpandSharedPass());
   gpu.addPass(createGpuAllocateSharedPass());
@@ -330,6 +341,7 @@ private:
   SmallVector<const GpuTarget *> gpus; // none: a CPU
   CpuTarget cpu;
   TileTarget tiles; // of the first target
+  AttentionTiles attention; // that were asked for
   std::string source;
 };
 } // namespace
@@ -348,6 +360,13 @@ LogicalResult Driver::readTarget() {
                             "got --target=cpu, which has IEEE f32 only");
   if (!gpu && failed(CpuTarget::parse(options.cpu, cpu, error)))
     return module.emitError(error);
+  if (!options.tile.empty()) {
+    if (!gpu)
+      return module.emitError("expected a GPU target with a tile, got '")
+             << options.target << "'";
+    if (failed(AttentionTiles::parse(options.tile, attention, error)))
+      return module.emitError(error);
+  }
   tiles = gpu ? tileTarget(*gpus.front()) : tileTarget(cpu);
   return success();
 }
@@ -433,7 +452,8 @@ LogicalResult Driver::cpuBack() {
 
 LogicalResult Driver::gpuBack(ModuleOp kernels, const GpuTarget &target) {
   if (failed(runPasses(kernels, [&](OpPassManager &pm) {
-        addTileStage(pm, tileTarget(target), options.f32Precision);
+        addTileStage(pm, tileTarget(target), options.f32Precision, &target,
+                     attention);
       })))
     return failure();
   if (!upTo(Stage::Gpu))

@@ -2,6 +2,7 @@
 
 #include "Compile.h"
 #include "EmitGpu.h"
+#include "ListTiles.h"
 
 #include "common/GpuFacts.h"
 
@@ -125,6 +126,12 @@ static bool compileModel(const Options &options, const std::string &input,
     applyDefaultTimingPassManagerCLOptions(pm);
   };
   Program one;
+  if (options.listTiles) {
+    if (failed(compileModule(*module, compile, one)))
+      return false;
+    listTiles(options, *module, llvm::outs());
+    return true;
+  }
   if (failed(compileModule(*module, compile, one)) || !configured ||
       !render(options, *module, text))
     return false;
@@ -165,6 +172,8 @@ bool heddle::compile::compileFiles(const Options &options, Status &status) {
   for (const std::string &input : options.inputs)
     if (!compileModel(options, input, program, text, status))
       return false;
+  if (options.listTiles)
+    return true;
   status = checkSpecialisations(program);
   if (status.ok())
     status = writeOutput(options, program, text);

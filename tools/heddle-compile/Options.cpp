@@ -2,6 +2,7 @@
 
 #include "Options.h"
 
+#include "heddle/Codegen/GPU/AttentionTiles.h"
 #include "heddle/Runtime/CpuDevice.h"
 #include "heddle/Runtime/GpuImage.h"
 
@@ -112,6 +113,18 @@ struct Flags {
       cl::desc("put code for the emulator of each GPU beside the PTX; it runs on "
                "CPUs with the features of this one"),
       cl::cat(category)};
+  cl::opt<std::string> tile{
+      "tile",
+      cl::desc("tile of attention on GPUs: queries, keys, warps of a block and "
+               "stages, as q128_k64_w8_s1; default: the fastest by a model of "
+               "the GPU"),
+      cl::value_desc("name"), cl::cat(category)};
+  cl::opt<bool> listTiles{
+      "list-tiles",
+      cl::desc("list the tiles that attention can have on each GPU, with what "
+               "they need and the time that the model gives, and compile "
+               "nothing"),
+      cl::cat(category)};
   cl::opt<bool> listTargets{"list-targets", cl::desc("list the targets"),
                             cl::cat(category)};
 };
@@ -124,7 +137,7 @@ void releaseNames() {
        {"o", "output", "target", "cpu", "f32-precision", "emit", "compile-to",
         "entry", "report", "threads", "verify-each", "list-targets",
         "ptx-version", "line-info", "libdevice", "ptxas", "cubin", "chip",
-        "emulator"})
+        "emulator", "tile", "list-tiles"})
     if (cl::Option *option = registered.lookup(name))
       taken.push_back(option);
   for (cl::Option *option : taken)
@@ -287,6 +300,17 @@ static Status readGpuOptions(Options &options) {
   gpu.ptxas = own.ptxas;
   gpu.makeCubin = own.cubin;
   gpu.makeEmulator = own.emulator;
+  options.compile.tile = own.tile;
+  options.listTiles = own.listTiles;
+  if (options.gpus.empty() && (own.listTiles || !own.tile.empty()))
+    return expectedOneOf("target",
+                         GpuTarget::names() + " with " +
+                             (own.listTiles ? "--list-tiles" : "--tile"),
+                         own.target);
+  AttentionTiles tiles;
+  if (!own.tile.empty() &&
+      failed(AttentionTiles::parse(own.tile, tiles, error)))
+    return Status::error(error);
   if (own.ptxVersion.empty())
     return {};
   return readPtxVersion(own.ptxVersion, gpu.ptx.ptxVersion);
@@ -341,6 +365,11 @@ static Status readOptions(Options &options) {
   options.compile.cpu = own.cpu;
   options.compile.entry = own.entry;
 
+  if (options.listTiles) {
+    options.compile.compileTo = Stage::Fuse;
+    options.emit = Emit::Nothing;
+    return {};
+  }
   if (Status status = readEmit(options); !status.ok())
     return status;
   if (options.inputs.size() > 1 && options.emit != Emit::Bundle)

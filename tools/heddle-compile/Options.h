@@ -23,6 +23,7 @@ struct Options {
   ReportFormat report = ReportFormat::None;
   int threads = 1; // workers that the memory figures of the report are for
   bool listTargets = false;
+  bool listTiles = false; // of the models, in place of compiling them
   CompileOptions compile;
   llvm::SmallVector<const GpuTarget *> gpus; // none: a CPU; one for GPU text
   const GpuChip *chip = nullptr; // of the report's least times; null: the first

@@ -143,6 +143,7 @@ Status heddle::run::compileModel(const std::string &text,
   options.target = request.target;
   if (request.tf32)
     options.f32Precision = F32Precision::Tf32;
+  options.tile = request.tile;
   options.gpu.makePtx = !request.emulator;
   options.gpu.makeEmulator = request.emulator;
   if (!model.get() ||

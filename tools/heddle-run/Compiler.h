@@ -34,6 +34,7 @@ bool hasCompiler();
 struct CompileRequest {
   std::string entry;          // empty: every public function
   std::string target = "cpu"; // this CPU, or a GPU as sm_80
+  std::string tile;           // of attention on a GPU; empty: chosen
   bool emulator = false;      // for the emulator of that GPU
   bool tf32 = false;          // products of f32 on the matrix unit
 };

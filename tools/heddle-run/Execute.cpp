@@ -78,6 +78,7 @@ Status heddle::run::loadModel(const Options &options, Program &program) {
     return importModel(bytes, name, program);
   CompileRequest request;
   request.entry = options.function;
+  request.tile = options.tile;
   if (options.device != DeviceKind::Cpu)
     if (Status s = chooseTarget(options, request); !s.ok())
       return s;

@@ -97,6 +97,8 @@ Status readEmulatorOptions(const RawOptions &raw, Options &options) {
   options.tf32 = raw.f32Precision == "tf32";
   if (options.tf32 && !emulator && options.device != DeviceKind::Cuda)
     return wanted("emulator or cuda", "--f32-precision");
+  if (!options.tile.empty() && !emulator && options.device != DeviceKind::Cuda)
+    return wanted("emulator or cuda", "--tile");
   if (!raw.sanitize.empty() && !emulator)
     return wanted("emulator", "--sanitize");
   if (!raw.seed.empty() && !emulator)
@@ -236,6 +238,9 @@ Status heddle::run::parseCommandLine(int argc, char **argv, Options &options,
   app.add_option("--f32-precision", raw.f32Precision,
                  "products of f32 of a graph on a GPU: ieee (default), or tf32 "
                  "on the matrix unit");
+  app.add_option("--tile", options.tile,
+                 "tile of attention that a graph is compiled with, as "
+                 "q128_k64_w8_s1; heddle-compile --list-tiles lists them");
   app.add_option("--sanitize", raw.sanitize,
                  "checks of the emulator: all (default), none, or of memcheck, "
                  "racecheck, initcheck, synccheck, joined by commas");

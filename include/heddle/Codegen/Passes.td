@@ -23,7 +23,13 @@ def BuildTilesPass : Pass<"heddle-build-tiles", "::mlir::ModuleOp"> {
     Option<"queryTile", "query-tile", "int64_t", "0",
            "queries to a tile of attention; 0: chosen">,
     Option<"keyTile", "key-tile", "int64_t", "0",
-           "keys to a tile of attention; 0: chosen">
+           "keys to a tile of attention; 0: chosen">,
+    Option<"gpu", "gpu", "std::string", "\"\"",
+           "GPU as sm_80 whose limits tiles respect; default: the oldest">,
+    Option<"warps", "warps", "int64_t", "0",
+           "warps of a block of attention on a GPU; 0: 16 queries each">,
+    Option<"stages", "stages", "int64_t", "2",
+           "stages of its copied tiles on a GPU, where its tile is given">
   ];
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
@@ -102,16 +108,34 @@ def ConvertTileToGpuPass : Pass<"convert-tile-to-gpu", "::mlir::ModuleOp"> {
   ];
 }
 
+def GpuDeferReductionsPass
+    : Pass<"heddle-gpu-defer-reductions", "::mlir::gpu::GPUModuleOp"> {
+  let summary = "sums lanes that a loop carries after the loop";
+  let description = [{
+    A carried `sum * factor + reduce(tile)` is kept for each lane apart; one
+    reduction follows the loop.
+  }];
+  let dependentDialects = [
+    "::heddle_gpu::HeddleGpuDialect", "::mlir::arith::ArithDialect"
+  ];
+}
+
 def GpuPipelineCopiesPass
     : Pass<"heddle-gpu-pipeline-copies", "::mlir::gpu::GPUModuleOp"> {
   let summary = "starts copies to shared memory rounds ahead of their use";
   let description = [{
     In loops that copy tiles, wait and compute, the tiles get several stages and
-    the copies of later rounds run while a round computes.
+    the copies of later rounds run while a round computes. With one stage and
+    `turns` tiles that are used one after the other take turns: one is copied
+    while the other is used. Attributes of a kernel, `heddle.stages` and
+    `heddle.turns`, override the options.
   }];
   let options = [
     Option<"stages", "stages", "int64_t", "2",
-           "tiles in flight and in use; 1 leaves the loops as they are">
+           "rounds whose tiles are in flight or in use; 1 leaves the loops as "
+           "they are, but for turns">,
+    Option<"turns", "turns", "bool", "false",
+           "with one stage, tiles take turns">
   ];
   let dependentDialects = [
     "::heddle_gpu::HeddleGpuDialect", "::mlir::arith::ArithDialect",

@@ -49,6 +49,8 @@ struct CompileOptions {
   /// Tf32 needs GPU targets; attention ops may ask for it themselves.
   F32Precision f32Precision = F32Precision::Ieee;
   std::string entry;          // empty: every public function
+  std::string tile;           // of attention on GPUs, as "q128_k64_w8_s1"; empty:
+                              // chosen for each
   Stage compileTo = Stage::Object;
   bool keepSource = true;     // store contract M in the bundle
   std::string source;         // the module's text, where the caller has it

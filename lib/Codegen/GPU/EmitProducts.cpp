@@ -182,7 +182,8 @@ static std::pair<linalg::GenericOp, bool> productInLoop(OpOperand &use,
 /// Operands that a loop reads again and again are staged ahead of it, and held
 /// in registers where a matrix unit takes them and not too many are needed.
 LogicalResult GpuEmitter::prefetch(Value v) {
-  constexpr int64_t kHeldRegisters = 120; // with an accumulator
+  // With the largest accumulator, and with the two largest.
+  constexpr int64_t kHeldWithOne = 120, kHeldWithTwo = 136;
   for (OpOperand &use : v.getUses()) {
     auto [op, isLeft] = productInLoop(use, v.getParentBlock());
     if (!op)
@@ -202,15 +203,18 @@ LogicalResult GpuEmitter::prefetch(Value v) {
       return failure();
     barrier();
     int64_t bits = getElementTypeOrSelf(v.getType()).getIntOrFloatBitWidth();
-    int64_t accumulator = 0;
+    int64_t largest = 0, second = 0;
     grid.walk([&](linalg::GenericOp product) {
-      if (isTileContraction(product))
-        accumulator = std::max(accumulator,
-                               layouts.of(product.getResult(0)).numRegisters());
+      if (!isTileContraction(product))
+        return;
+      int64_t n = layouts.of(product.getResult(0)).numRegisters();
+      second = std::max(second, std::min(n, largest));
+      largest = std::max(largest, n);
     });
-    bool hold =
-        wanted.kind != ProductKind::Fma &&
-        layout->numRegisters() * bits / 32 + accumulator <= kHeldRegisters;
+    int64_t own = layout->numRegisters() * bits / 32;
+    bool hold = wanted.kind != ProductKind::Fma &&
+                own + largest <= kHeldWithOne &&
+                own + largest + second <= kHeldWithTwo;
     ahead[{v, trans}] =
         hold ? loadStaged(*shared, *layout, trans, {}, isLeft) : *shared;
   }
@@ -286,21 +290,6 @@ Value GpuEmitter::guarded(Value special, Type type,
   return branch.getResult(0);
 }
 
-/// The layout of the first `step` of the depth, of which an operand of mma has
-/// all but the instruction's in registers.
-static Layout partOfDepth(const Layout &operand, unsigned dim, int64_t step) {
-  Layout::Bases reg;
-  for (const Layout::Basis &basis : operand.getRegister())
-    if (basis[dim] < step)
-      reg.push_back(basis);
-  Layout::Bases lane(operand.getLane()), warp(operand.getWarp());
-  SmallVector<int64_t, 4> repeat(operand.getRepeat());
-  repeat[dim] = 1;
-  int64_t side = Layout::get(reg, lane, warp, repeat)->shape()[dim];
-  repeat[dim] = step / side;
-  return *Layout::get(reg, lane, warp, repeat);
-}
-
 FailureOr<Value> GpuEmitter::emitMma(linalg::GenericOp op, const Operands &of,
                                      Value acc, bool skipZeros) {
   auto isShared = [](Value v) {
@@ -326,8 +315,14 @@ FailureOr<Value> GpuEmitter::emitMma(linalg::GenericOp op, const Operands &of,
   FailureOr<Value> a = orStaged(left, of.left, *of.a, of.transA);
   if (failed(a))
     return failure();
-  FailureOr<Value> r =
-      orStaged(ahead.lookup({of.right, of.transB}), of.right, *of.b, of.transB);
+  Value right = ahead.lookup({of.right, of.transB});
+  if (!right && splats.contains(of.right)) {
+    FailureOr<Value> t = tile(of.right, *of.b);
+    if (failed(t))
+      return failure();
+    right = *t;
+  }
+  FailureOr<Value> r = orStaged(right, of.right, *of.b, of.transB);
   if (failed(r))
     return failure();
   Value special;
@@ -349,8 +344,8 @@ FailureOr<Value> GpuEmitter::emitMma(linalg::GenericOp op, const Operands &of,
   heddle_gpu::DotKind kind = of.kind == ProductKind::MmaTf32
                                  ? heddle_gpu::DotKind::MmaTf32
                                  : heddle_gpu::DotKind::Mma;
-  Layout la = partOfDepth(*of.a, 1, step);
-  Layout lb = partOfDepth(*of.b, 0, step);
+  Layout la = heddle_gpu::leadingPart(*of.a, 1, step);
+  Layout lb = heddle_gpu::leadingPart(*of.b, 0, step);
   // Outside the branch, which would load it twice.
   if (isShared(*a) && step == depth)
     a = loadStaged(*a, la, of.transA, {}, true);

@@ -1,7 +1,7 @@
 //===- PipelineCopies.cpp - copies ahead of their use ---------------------===//
 //
-// A loop that copies tiles to shared memory, waits and computes becomes one that
-// copies `stages` - 1 rounds ahead:
+// A loop that copies tiles to shared memory, waits and computes becomes one
+// that copies `stages` - 1 rounds ahead:
 //
 //   rounds 0 .. stages - 2 are copied before the loop, a group each
 //   loop: wait until at most stages - 2 groups are under way; barrier
@@ -10,6 +10,17 @@
 //
 // One barrier a round does for all copies: whoever passes it has read what the
 // round before used, and has its own part of this round's tiles.
+//
+// With one stage and `turns` tiles that are used one after the other, such as the
+// keys and values of attention, take turns: while one is used the next is on its
+// way.
+//
+//   the first tile of the first round is copied before the loop
+//   loop: for each tile: wait for it; barrier
+//         copy the next tile (after the last one the first of the next round)
+//         compute up to the last use of the tile
+//
+// As many barriers as tiles, and half the shared memory of two stages.
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,15 +47,20 @@ namespace {
 /// The copies of one loop.
 class LoopPipeline {
 public:
-  LoopPipeline(scf::ForOp loop, int64_t stages)
-      : loop(loop), stages(stages), b(loop), loc(loop.getLoc()) {}
+  LoopPipeline(scf::ForOp loop, int64_t stages, bool turns)
+      : loop(loop), stages(stages), turns(turns), b(loop), loc(loop.getLoc()) {}
 
   void run() {
     for (auto copy : loop.getBody()->getOps<AsyncCopyOp>())
       if (canMove(copy))
         copies.push_back(copy);
-    if (copies.empty() || stages < 2)
+    if (copies.empty())
       return;
+    if (stages < 2) {
+      if (turns && copies.size() > 1 && inTurn())
+        takeTurns();
+      return;
+    }
     for (AsyncCopyOp copy : copies)
       widen(copy);
     emitAhead();
@@ -55,6 +71,7 @@ public:
 private:
   scf::ForOp loop;
   int64_t stages;
+  bool turns;
   OpBuilder b;
   Location loc;
   SmallVector<AsyncCopyOp> copies;
@@ -101,28 +118,89 @@ private:
                                             type.getLayout(), stages));
   }
 
+  Operation *inBody(Operation *op) {
+    return loop.getBody()->findAncestorOpInBlock(*op);
+  }
+
+  /// The last op in the body that needs the tile: what computes on loaded
+  /// fragments too, so that they need not all be loaded at once.
+  Operation *lastUse(AsyncCopyOp copy) {
+    Operation *last = copy;
+    auto also = [&](Operation *user) {
+      if (Operation *at = inBody(user); at && last->isBeforeInBlock(at))
+        last = at;
+    };
+    for (Operation *user : copy.getDest().getUsers()) {
+      also(user);
+      if (isa<SmemLoadOp>(user))
+        for (Operation *computes : user->getUsers())
+          also(computes);
+    }
+    return last;
+  }
+
+  /// Whether each tile is read before the next one is, and not afterwards.
+  bool inTurn() {
+    for (auto [copy, next] : llvm::zip(copies, llvm::drop_begin(copies)))
+      for (Operation *user : next.getDest().getUsers())
+        if (user != next && !lastUse(copy)->isBeforeInBlock(inBody(user)))
+          return false;
+    return true;
+  }
+
+  void takeTurns() {
+    b.setInsertionPoint(loop);
+    // The bytes may have been those of tiles that are read until here.
+    barrier();
+    emitRound({copies.front()}, loop.getLowerBound(), Value());
+    SmallVector<Operation *> points;
+    for (AsyncCopyOp copy : copies)
+      points.push_back(lastUse(copy));
+    for (auto [i, copy] : llvm::enumerate(copies)) {
+      if (i == 0)
+        b.setInsertionPointToStart(loop.getBody());
+      else
+        b.setInsertionPointAfter(points[i - 1]);
+      AsyncWaitOp::create(b, loc, 0);
+      kept.insert(barrier());
+      if (i + 1 < copies.size()) {
+        emitRound({copies[i + 1]}, loop.getInductionVar(), Value());
+        continue;
+      }
+      emitRound(
+          {copies.front()},
+          arith::AddIOp::create(b, loc, loop.getInductionVar(), loop.getStep()),
+          Value());
+    }
+    removeOld();
+  }
+
   Value index(int64_t v) { return arith::ConstantIndexOp::create(b, loc, v); }
 
-  /// The copies of the round with induction value `iv`, if there is one, as a
+  /// Copies of the round with induction value `iv`, if there is one, as a
   /// group.
-  void emitRound(Value iv, Value stage) {
-    Value inside = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, iv,
-                                         loop.getUpperBound());
-    auto branch = scf::IfOp::create(b, loc, inside, false);
-    {
-      OpBuilder::InsertionGuard guard(b);
+  void emitRound(ArrayRef<AsyncCopyOp> which, Value iv, Value stage) {
+    OpBuilder::InsertionGuard guard(b);
+    if (iv != loop.getInductionVar()) {
+      Value inside = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt,
+                                           iv, loop.getUpperBound());
+      auto branch = scf::IfOp::create(b, loc, inside, false);
+      AsyncCommitOp::create(b, loc);
       b.setInsertionPointToStart(branch.thenBlock());
-      IRMapping mapping;
-      mapping.map(loop.getInductionVar(), iv);
-      for (Operation &op : *loop.getBody())
-        if (address.contains(&op))
-          b.clone(op, mapping);
-      for (AsyncCopyOp copy : copies) {
-        auto clone = cast<AsyncCopyOp>(b.clone(*copy, mapping));
-        clone.getStageMutable().assign(stage);
-      }
+    } else {
+      b.setInsertionPoint(AsyncCommitOp::create(b, loc));
     }
-    AsyncCommitOp::create(b, loc);
+    IRMapping mapping;
+    mapping.map(loop.getInductionVar(), iv);
+    for (Operation &op : *loop.getBody())
+      if (address.contains(&op))
+        b.clone(op, mapping);
+    for (AsyncCopyOp copy : which) {
+      auto clone = cast<AsyncCopyOp>(b.clone(*copy, mapping));
+      if (stage)
+        clone.getStageMutable().assign(stage);
+      made.insert(clone);
+    }
   }
 
   void emitAhead() {
@@ -135,7 +213,7 @@ private:
         Value by = arith::MulIOp::create(b, loc, loop.getStep(), index(s));
         iv = arith::AddIOp::create(b, loc, iv, by);
       }
-      emitRound(iv, index(s));
+      emitRound(copies, iv, index(s));
     }
   }
 
@@ -149,11 +227,12 @@ private:
     };
     Value stage = stageOf(round);
     AsyncWaitOp::create(b, loc, stages - 2);
-    top = barrier();
+    kept.insert(barrier());
     Value by = arith::MulIOp::create(b, loc, loop.getStep(), index(stages - 1));
     Value ahead = arith::AddIOp::create(b, loc, iv, by);
-    Value next = stageOf(arith::AddIOp::create(b, loc, round, index(stages - 1)));
-    emitRound(ahead, next);
+    Value next =
+        stageOf(arith::AddIOp::create(b, loc, round, index(stages - 1)));
+    emitRound(copies, ahead, next);
     for (AsyncCopyOp copy : copies) {
       SmallVector<Operation *> users(copy.getDest().getUsers());
       for (Operation *user : users) {
@@ -176,7 +255,7 @@ private:
         wait->erase();
       if (isa_and_nonnull<AsyncCommitOp>(commit))
         commit->erase();
-      if (isa_and_nonnull<BarrierOp>(before) && before != top)
+      if (isa_and_nonnull<BarrierOp>(before) && !kept.contains(before))
         before->erase();
       copy.erase();
     }
@@ -184,13 +263,13 @@ private:
     loop.walk([&](Operation *op) {
       writes |= isa<SmemStoreOp>(op);
       if (auto copy = dyn_cast<AsyncCopyOp>(op))
-        otherCopies |= !copy.getStage();
+        otherCopies |= !made.contains(copy);
     });
     if (writes || otherCopies)
       return;
     SmallVector<BarrierOp> barriers;
     loop.walk([&](BarrierOp op) {
-      if (op.getOperation() != top && !op.getId())
+      if (!kept.contains(op) && !op.getId())
         barriers.push_back(op);
     });
     for (BarrierOp op : barriers)
@@ -201,7 +280,7 @@ private:
     return BarrierOp::create(b, loc, IntegerAttr(), IntegerAttr(), false);
   }
 
-  Operation *top = nullptr;
+  llvm::SmallPtrSet<Operation *, 4> kept, made; // barriers, copies
 };
 
 struct GpuPipelineCopies
@@ -214,10 +293,11 @@ struct GpuPipelineCopies
       if (auto wanted =
               kernel->getAttrOfType<IntegerAttr>(heddle::kKernelStages))
         count = wanted.getInt();
+      bool inTurns = turns || kernel->hasAttr(heddle::kKernelTurns);
       SmallVector<scf::ForOp> loops;
       kernel.walk([&](scf::ForOp loop) { loops.push_back(loop); });
       for (scf::ForOp loop : loops)
-        LoopPipeline(loop, count).run();
+        LoopPipeline(loop, count, inTurns).run();
     }
   }
 };

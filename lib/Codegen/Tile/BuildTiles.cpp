@@ -1,9 +1,9 @@
 //===- BuildTiles.cpp - kernel bodies become tile programs ----------------===//
 
 #include "heddle/Codegen/Passes.h"
+#include "heddle/Codegen/Tile/AttentionProblem.h"
 #include "heddle/Codegen/Tile/KernelBody.h"
 #include "heddle/Codegen/Tile/LoopsTile.h"
-#include "heddle/Codegen/Tile/TileBuilder.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -36,6 +36,15 @@ struct BuildTiles : heddle::impl::BuildTilesPassBase<BuildTiles> {
     target.matrixUnits = matrixUnits;
     target.queryTile = queryTile;
     target.keyTile = keyTile;
+    const GpuTarget *chip = &GpuTarget::all().front();
+    std::string error;
+    if (!gpu.empty() && failed(GpuTarget::parse(gpu, chip, error))) {
+      getOperation().emitError(error);
+      return signalPassFailure();
+    }
+    AttentionTiles tiles{queryTile, keyTile,
+                         warps ? warps : std::max<int64_t>(1, queryTile / 16),
+                         stages};
     for (auto kernel : getOperation().getOps<func::FuncOp>()) {
       auto family = kernel->getAttrOfType<StringAttr>(kKernelFamily);
       if (!family)
@@ -46,7 +55,9 @@ struct BuildTiles : heddle::impl::BuildTilesPassBase<BuildTiles> {
         return signalPassFailure();
       }
       LogicalResult built =
-          family.getValue() == "attention" ? buildAttentionTile(kernel, target)
+          family.getValue() == "attention"
+              ? matrixUnits ? buildAttentionTile(kernel, target, *chip, tiles)
+                            : buildAttentionTile(kernel, target)
           : family.getValue() == "attention_grad"
               ? buildAttentionGradTile(kernel, target)
           : family.getValue() == "loops"   ? buildLoopsKernel(kernel, target)

@@ -35,8 +35,9 @@ struct ReducePattern : OpConversionPattern<ReduceOp> {
                   ConversionPatternRewriter &rewriter) const override {
     Location loc = op.getLoc();
     const Layout &in = getLayout(op.getInputs()[0].getType());
-    Layout out = in.slice(op.getAxis());
     unsigned axis = op.getAxis();
+    bool partial = op.getPartial();
+    Layout out = getLayout(op.getResult(0).getType());
     for (const Layout::Basis &basis : in.getWarp())
       if (basis[axis] != 0)
         return op.emitOpError("expected an axis inside one warp; run "
@@ -48,7 +49,10 @@ struct ReducePattern : OpConversionPattern<ReduceOp> {
       if (r & in.redundantBits().reg)
         continue;
       Coordinates rest(c);
-      rest.erase(rest.begin() + axis);
+      if (partial)
+        rest[axis] = 0;
+      else
+        rest.erase(rest.begin() + axis);
       if (std::optional<int64_t> o = out.registerOf(rest, 0, 0))
         groups[*o].push_back(r);
     }
@@ -75,7 +79,7 @@ struct ReducePattern : OpConversionPattern<ReduceOp> {
       }
       SmallVector<Value> sum = level[0];
       for (auto [i, basis] : llvm::enumerate(in.getLane())) {
-        if (basis[axis] == 0)
+        if (basis[axis] == 0 || partial)
           continue;
         SmallVector<Value> other;
         for (Value v : sum)

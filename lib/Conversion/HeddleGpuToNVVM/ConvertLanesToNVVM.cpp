@@ -244,6 +244,9 @@ struct ConvertLanesToNVVM
     f->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), b.getUnitAttr());
     if (DenseI32ArrayAttr size = kernel.getKnownBlockSizeAttr())
       f->setAttr(NVVM::NVVMDialect::getReqntidAttrName(), size);
+    if (auto blocks = kernel->getAttrOfType<IntegerAttr>(heddle::kKernelMinBlocks))
+      f->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
+                 b.getI32IntegerAttr(blocks.getInt()));
     f.getBody().takeBody(kernel.getBody());
     f.walk([](gpu::ReturnOp op) {
       OpBuilder b(op);

@@ -145,6 +145,19 @@ private:
   int64_t elementBytes;
 };
 
+/// Converted operands of a load from shared memory; stage and shift may be null.
+struct SharedSource {
+  mlir::Value base, stage, shift;
+};
+/// The registers that a thread has of a tile of `layout`, which starts at `row`
+/// (index; a multiple of the layout's rows, 0 if null) of what the load reads.
+mlir::Value loadShared(SmemLoadOp op, mlir::OpBuilder &b, const Layout &layout,
+                       const SharedSource &from, mlir::Value row = {});
+
+/// Whether a guarded product loads its right operand itself, a part of the depth
+/// at a time, so that the load before it is not needed.
+bool loadsInSteps(DotOp op);
+
 void populateElementwisePatterns(const LaneTypes &types,
                                  mlir::RewritePatternSet &patterns);
 void populateGlobalPatterns(const LaneTypes &types,

@@ -42,7 +42,8 @@ static SharedAxes axesOf(unsigned rank, bool trans,
   return {trans ? 1 : 0, trans ? 0 : 1, at ? (*at)[0] : 0, at ? (*at)[1] : 0};
 }
 
-/// `at` adds to constants only where it is a multiple of the linear part's side.
+/// `at` adds to constants only where it is a multiple of the linear part's
+/// side.
 static bool fits(const Layout &layout, const SharedAxes &axes) {
   Coordinates side = layout.linearShape();
   return (axes.row < 0 || axes.rowAt % side[axes.row] == 0) &&
@@ -75,8 +76,8 @@ static int64_t vectorWidth(const Layout &layout, SmemType type,
   const SharedLayout &shared = type.getLayout().getValue();
   int64_t bytes = type.getElementBytes();
   int64_t width = std::min<int64_t>(16, shared.vectorBytes) / bytes;
-  for (int64_t divisor : {layout.contiguity(axes.col), type.getShape().back(),
-                          axes.colAt})
+  for (int64_t divisor :
+       {layout.contiguity(axes.col), type.getShape().back(), axes.colAt})
     while (width > 1 && divisor % width != 0)
       width /= 2;
   return std::max<int64_t>(1, width);
@@ -93,8 +94,7 @@ struct AllocPattern : OpConversionPattern<SmemAllocOp> {
                             "heddle-gpu-allocate-shared first");
     Location loc = op.getLoc();
     Type ptr = getTypeConverter()->convertType(op.getType());
-    Value base =
-        LLVM::AddressOfOp::create(rewriter, loc, ptr, kDynamicShared);
+    Value base = LLVM::AddressOfOp::create(rewriter, loc, ptr, kDynamicShared);
     Value offset = LLVM::ConstantOp::create(
         rewriter, loc, rewriter.getI32IntegerAttr(*op.getOffset()));
     rewriter.replaceOpWithNewOp<LLVM::GEPOp>(op, ptr, rewriter.getI8Type(),
@@ -141,6 +141,107 @@ ldmatrixAddress(const LdmatrixMatch &match, const Layout &layout, bool trans,
   return a;
 }
 
+static Value byVectors(SmemLoadOp op, ThreadCode &code, SharedCode &shared,
+                       const Layout &layout, const SharedAxes &axes) {
+  OpBuilder &b = code.b;
+  Location loc = op.getLoc();
+  auto smem = cast<SmemType>(op.getSource().getType());
+  TileCode tile(code, layout);
+  int64_t width = vectorWidth(layout, smem, axes);
+  auto type = VectorType::get({layout.numRegisters()}, smem.getElementType());
+  Value result = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
+  auto part = VectorType::get({width}, type.getElementType());
+  for (int64_t r = 0; r < type.getNumElements(); r += width) {
+    Value v = LLVM::LoadOp::create(b, loc, part,
+                                   addressOf(code, tile, shared, axes, r),
+                                   width * smem.getElementBytes());
+    result = vector::InsertStridedSliceOp::create(
+        b, loc, v, result, ArrayRef<int64_t>{r}, ArrayRef<int64_t>{1});
+  }
+  return result;
+}
+
+static Value byLdmatrix(SmemLoadOp op, ThreadCode &code, SharedCode &shared,
+                        const Layout &layout, const SharedAxes &axes) {
+  OpBuilder &b = code.b;
+  Location loc = op.getLoc();
+  auto smem = cast<SmemType>(op.getSource().getType());
+  int64_t bytes = smem.getElementBytes();
+  Type element = smem.getElementType();
+  if (layout.rank() != 2 || smem.getLayout().getValue().vectorBytes < 16 ||
+      axes.colAt * bytes % 16 != 0 || smem.getShape()[1] * bytes % 16 != 0)
+    return {};
+  std::optional<LdmatrixMatch> match =
+      matchLdmatrix(layout, bytes, op.getTrans());
+  if (!match)
+    return {};
+  SmallVector<LdmatrixAddress, 0> addresses;
+  for (int64_t i = 0; i < match->instructions; ++i) {
+    auto a = ldmatrixAddress(*match, layout, op.getTrans(), i);
+    if (!a)
+      return {};
+    addresses.push_back(*a);
+  }
+  auto type = VectorType::get({layout.numRegisters()}, element);
+  Value result = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
+  auto i32 = b.getI32Type();
+  Type one = i32;
+  if (match->matrices > 1)
+    one = LLVM::LLVMStructType::getLiteral(
+        b.getContext(), SmallVector<Type>(match->matrices, i32));
+  auto part = VectorType::get({match->registers}, element);
+  for (auto [i, a] : llvm::enumerate(addresses)) {
+    ThreadTerm row =
+        plus(code, code.term(a.laneRows, a.warpRows), axes.rowShift);
+    ThreadTerm col =
+        plus(code, code.term(a.laneCols, a.warpCols), axes.colShift);
+    Value at = shared.address(row, a.constant[0] + axes.rowAt, col,
+                              a.constant[1] + axes.colAt);
+    auto shape = NVVM::LdStMatrixShapeAttr::get(b.getContext(), 8, 8);
+    Value loaded = NVVM::LdMatrixOp::create(
+        b, loc, one, at, static_cast<uint32_t>(match->matrices),
+        match->transposed ? NVVM::MMALayout::col : NVVM::MMALayout::row, shape,
+        NVVM::LdStMatrixEltType::B16);
+    for (int64_t m = 0; m < match->matrices; ++m) {
+      Value v =
+          match->matrices == 1
+              ? loaded
+              : LLVM::ExtractValueOp::create(b, loc, loaded, m).getResult();
+      v = LLVM::BitcastOp::create(b, loc, part, v);
+      int64_t reg = (i * match->matrices + m) * match->registers;
+      result = vector::InsertStridedSliceOp::create(
+          b, loc, v, result, ArrayRef<int64_t>{reg}, ArrayRef<int64_t>{1});
+    }
+  }
+  return result;
+}
+
+Value heddle_gpu::loadShared(SmemLoadOp op, OpBuilder &b, const Layout &layout,
+                             const SharedSource &from, Value row) {
+  Location loc = op.getLoc();
+  auto smem = cast<SmemType>(op.getSource().getType());
+  SharedAxes axes = axesOf(layout.rank(), op.getTrans(), op.getAt());
+  ThreadCode code(b, loc);
+  // Everything else in the coordinate is below the side.
+  auto moved = [&](Value by, int64_t axis) {
+    bool last = axis == layout.rank() - 1;
+    int64_t side = layout.shape()[last ? axes.col : axes.row];
+    int64_t all = llvm::PowerOf2Ceil(smem.getShape()[axis]);
+    ThreadTerm term{arith::IndexCastOp::create(b, loc, b.getI32Type(), by),
+                    (all - 1) & ~(side - 1)};
+    (last ? axes.colShift : axes.rowShift) = term;
+  };
+  if (from.shift)
+    moved(from.shift, *op.getShiftAxis());
+  if (row)
+    moved(row, 0);
+  Value base = stageBase(code, from.base, smem, from.stage);
+  SharedCode shared(code, base, smem.getLayout().getValue(), smem.getShape(),
+                    smem.getElementBytes());
+  Value result = byLdmatrix(op, code, shared, layout, axes);
+  return result ? result : byVectors(op, code, shared, layout, axes);
+}
+
 namespace {
 struct SmemLoadPattern : OpConversionPattern<SmemLoadOp> {
   using OpConversionPattern::OpConversionPattern;
@@ -155,100 +256,17 @@ struct SmemLoadPattern : OpConversionPattern<SmemLoadOp> {
     if (!fits(layout, axes))
       return op.emitOpError("expected `at` to be a multiple of the layout's "
                             "linear sides");
-    ThreadCode code(rewriter, loc);
-    if (Value shift = adaptor.getShift()) {
-      // Everything else in the coordinate is below the side.
-      int64_t axis = *op.getShiftAxis();
-      int64_t side =
-          layout.shape()[axis == layout.rank() - 1 ? axes.col : axes.row];
-      ThreadTerm term{arith::IndexCastOp::create(rewriter, loc,
-                                                 rewriter.getI32Type(), shift),
-                      (int64_t(llvm::PowerOf2Ceil(smem.getShape()[axis])) - 1) &
-                          ~(side - 1)};
-      (axis == layout.rank() - 1 ? axes.colShift : axes.rowShift) = term;
-    }
-    Value base = stageBase(code, adaptor.getSource(), smem, adaptor.getStage());
-    SharedCode shared(code, base, smem.getLayout().getValue(), smem.getShape(),
-                      smem.getElementBytes());
-    Value result = byLdmatrix(op, rewriter, code, shared, smem, layout, axes);
-    if (!result)
-      result = byVectors(op, rewriter, code, shared, smem, layout, axes, type);
-    rewriter.replaceOp(op, result);
-    return success();
-  }
-
-private:
-  static Value byVectors(SmemLoadOp op, OpBuilder &b, ThreadCode &code,
-                         SharedCode &shared, SmemType smem,
-                         const Layout &layout, const SharedAxes &axes,
-                         VectorType type) {
-    Location loc = op.getLoc();
-    TileCode tile(code, layout);
-    int64_t width = vectorWidth(layout, smem, axes);
-    Value result = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
-    auto part = VectorType::get({width}, type.getElementType());
-    for (int64_t r = 0; r < type.getNumElements(); r += width) {
-      Value v = LLVM::LoadOp::create(b, loc, part,
-                                     addressOf(code, tile, shared, axes, r),
-                                     width * smem.getElementBytes());
-      result = vector::InsertStridedSliceOp::create(
-          b, loc, v, result, ArrayRef<int64_t>{r}, ArrayRef<int64_t>{1});
-    }
-    return result;
-  }
-
-  static Value byLdmatrix(SmemLoadOp op, OpBuilder &b, ThreadCode &code,
-                          SharedCode &shared, SmemType smem,
-                          const Layout &layout, const SharedAxes &axes) {
-    Location loc = op.getLoc();
-    int64_t bytes = smem.getElementBytes();
-    Type element = smem.getElementType();
-    if (layout.rank() != 2 || smem.getLayout().getValue().vectorBytes < 16 ||
-        axes.colAt * bytes % 16 != 0 || smem.getShape()[1] * bytes % 16 != 0)
-      return {};
-    std::optional<LdmatrixMatch> match =
-        matchLdmatrix(layout, bytes, op.getTrans());
-    if (!match)
-      return {};
-    SmallVector<LdmatrixAddress, 0> addresses;
-    for (int64_t i = 0; i < match->instructions; ++i) {
-      auto a = ldmatrixAddress(*match, layout, op.getTrans(), i);
-      if (!a)
-        return {};
-      addresses.push_back(*a);
-    }
-    auto type = VectorType::get({layout.numRegisters()}, element);
-    Value result = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
-    auto i32 = b.getI32Type();
-    Type one = i32;
-    if (match->matrices > 1)
-      one = LLVM::LLVMStructType::getLiteral(
-          b.getContext(), SmallVector<Type>(match->matrices, i32));
-    auto part = VectorType::get({match->registers}, element);
-    for (auto [i, a] : llvm::enumerate(addresses)) {
-      ThreadTerm row =
-          plus(code, code.term(a.laneRows, a.warpRows), axes.rowShift);
-      ThreadTerm col =
-          plus(code, code.term(a.laneCols, a.warpCols), axes.colShift);
-      Value at = shared.address(row, a.constant[0] + axes.rowAt, col,
-                                a.constant[1] + axes.colAt);
-      auto shape = NVVM::LdStMatrixShapeAttr::get(b.getContext(), 8, 8);
-      Value loaded = NVVM::LdMatrixOp::create(
-          b, loc, one, at, static_cast<uint32_t>(match->matrices),
-          match->transposed ? NVVM::MMALayout::col : NVVM::MMALayout::row,
-          shape, NVVM::LdStMatrixEltType::B16);
-      for (int64_t m = 0; m < match->matrices; ++m) {
-        Value v = match->matrices == 1
-                      ? loaded
-                      : LLVM::ExtractValueOp::create(b, loc, loaded, m)
-                            .getResult();
-        v = LLVM::BitcastOp::create(b, loc, part, v);
-        int64_t reg = (i * match->matrices + m) * match->registers;
-        result = vector::InsertStridedSliceOp::create(
-            b, loc, v, result, ArrayRef<int64_t>{reg}, ArrayRef<int64_t>{1});
+    if (op->hasOneUse())
+      if (auto dot = dyn_cast<DotOp>(*op->user_begin());
+          dot && loadsInSteps(dot)) {
+        rewriter.replaceOpWithNewOp<arith::ConstantOp>(
+            op, rewriter.getZeroAttr(type));
+        return success();
       }
-    }
-    return result;
+    rewriter.replaceOp(op, loadShared(op, rewriter, layout,
+                                      {adaptor.getSource(), adaptor.getStage(),
+                                       adaptor.getShift()}));
+    return success();
   }
 };
 
@@ -296,14 +314,13 @@ struct SmemStorePattern : OpConversionPattern<SmemStoreOp> {
 /// async_copy.
 struct AnyNotFinitePattern : OpConversionPattern<AnyNotFiniteOp> {
   using OpConversionPattern::OpConversionPattern;
-  LogicalResult
-  matchAndRewrite(AnyNotFiniteOp op, OpAdaptor adaptor,
-                  ConversionPatternRewriter &b) const override {
+  LogicalResult matchAndRewrite(AnyNotFiniteOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &b) const override {
     Location loc = op.getLoc();
     SmemType smem = op.getSource().getType();
-    auto warps = op->getParentOfType<FunctionOpInterface>()
-                     ->getAttrOfType<IntegerAttr>(
-                         HeddleGpuDialect::kWarpsAttrName);
+    auto warps =
+        op->getParentOfType<FunctionOpInterface>()->getAttrOfType<IntegerAttr>(
+            HeddleGpuDialect::kWarpsAttrName);
     if (!warps)
       return op.emitOpError("expected a kernel with heddle_gpu.warps");
     Type element = smem.getElementType();
@@ -335,7 +352,9 @@ struct AnyNotFinitePattern : OpConversionPattern<AnyNotFiniteOp> {
       b.setInsertionPointToStart(branch.thenBlock());
     }
     Value all = code.i32(0);
-    auto constant = [&](uint32_t x) { return code.i32(static_cast<int32_t>(x)); };
+    auto constant = [&](uint32_t x) {
+      return code.i32(static_cast<int32_t>(x));
+    };
     for (int64_t r = 0; r < layout.numRegisters(); r += width) {
       if (r & redundant.reg)
         continue;
@@ -345,14 +364,14 @@ struct AnyNotFinitePattern : OpConversionPattern<AnyNotFiniteOp> {
       int64_t words = std::max<int64_t>(1, width * bytes / 4);
       if (width * bytes < 4) {
         // One element of 16 bits.
-        Value bits = LLVM::BitcastOp::create(b, loc, b.getI16Type(),
-                                             vector::ExtractOp::create(b, loc, v, 0));
+        Value bits = LLVM::BitcastOp::create(
+            b, loc, b.getI16Type(), vector::ExtractOp::create(b, loc, v, 0));
         v = vector::BroadcastOp::create(
             b, loc, VectorType::get({1}, b.getI32Type()),
             arith::ExtUIOp::create(b, loc, b.getI32Type(), bits));
       } else {
-        v = LLVM::BitcastOp::create(b, loc, VectorType::get({words}, b.getI32Type()),
-                                    v);
+        v = LLVM::BitcastOp::create(
+            b, loc, VectorType::get({words}, b.getI32Type()), v);
       }
       for (int64_t w = 0; w < words; ++w) {
         Value x = vector::ExtractOp::create(b, loc, v, w);
@@ -370,12 +389,12 @@ struct AnyNotFinitePattern : OpConversionPattern<AnyNotFiniteOp> {
     Value here = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, all,
                                        code.i32(0));
     here = arith::ExtUIOp::create(b, loc, b.getI32Type(), here);
-    Value any = NVVM::BarrierOp::create(
-                    b, loc, b.getI32Type(), Value(), Value(),
-                    NVVM::BarrierReductionAttr::get(b.getContext(),
-                                                    NVVM::BarrierReduction::OR),
-                    here)
-                    .getResult(0);
+    Value any =
+        NVVM::BarrierOp::create(b, loc, b.getI32Type(), Value(), Value(),
+                                NVVM::BarrierReductionAttr::get(
+                                    b.getContext(), NVVM::BarrierReduction::OR),
+                                here)
+            .getResult(0);
     b.replaceOpWithNewOp<arith::CmpIOp>(op, arith::CmpIPredicate::ne, any,
                                         code.i32(0));
     return success();
@@ -426,6 +445,6 @@ struct BarrierPattern : OpConversionPattern<BarrierOp> {
 void heddle_gpu::populateSharedPatterns(const LaneTypes &types,
                                         RewritePatternSet &patterns) {
   patterns.add<AllocPattern, AnyNotFinitePattern, SmemLoadPattern,
-               SmemStorePattern, CommitPattern,
-               WaitPattern, BarrierPattern>(types, patterns.getContext());
+               SmemStorePattern, CommitPattern, WaitPattern, BarrierPattern>(
+      types, patterns.getContext());
 }

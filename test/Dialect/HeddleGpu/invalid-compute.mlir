@@ -194,6 +194,16 @@ func.func @reduce_yields_one_scalar_per_input(%x: tensor<96xf32, #line>) {
 
 // -----
 
+#warps = #heddle_gpu.layout<lane = [[1], [2], [4], [8], [16]], warp = [[32]], repeat = [3]>
+// /*gpu_reduce_c5*/
+func.func @partial_reduce_has_no_warp_along_the_axis(%x: tensor<192xf32, #warps>) {
+  // expected-error @+1 {{expected lanes of one warp, each with its own elements, along axis 0 of a partial reduction, got}}
+  %0 = heddle_gpu.reduce add %x axis 0 partial : tensor<192xf32, #warps>
+  return
+}
+
+// -----
+
 #line = #heddle_gpu.layout<lane = [[1], [2], [4], [8], [16]], repeat = [3]>
 #other = #heddle_gpu.layout<lane = [[2], [1], [4], [8], [16]], repeat = [3]>
 // /*gpu_scan_c1*/

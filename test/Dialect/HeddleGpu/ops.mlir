@@ -9,6 +9,7 @@
 #b = #heddle_gpu.layout<register = [[1, 0], [8, 0]], lane = [[2, 0], [4, 0], [0, 1], [0, 2], [0, 4]], repeat = [1, 5]>
 #c = #heddle_gpu.layout<register = [[0, 1], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], repeat = [1, 5]>
 #r = #heddle_gpu.layout<register = [[8]], lane = [[0], [0], [1], [2], [4]], repeat = [1]>
+#p = #heddle_gpu.layout<register = [[8, 0]], lane = [[0, 1], [0, 2], [1, 0], [2, 0], [4, 0]], repeat = [1, 1]>
 #w = #heddle_gpu.layout<register = [[0, 1], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]], repeat = [1, 8]>
 #swizzled = #heddle_gpu.shared<vector_bytes = 16, rows_per_phase = 1, phases = 8>
 !stages = !heddle_gpu.smem<64x64xbf16, #swizzled, stages = 3>
@@ -122,6 +123,11 @@ func.func @reductions(%c: tensor<16x40xf32, #c>, %d: tensor<16x40xi32, #c>, %l: 
   } : tensor<16x40xf32, #c>, tensor<16x40xi32, #c>
   // CHECK: heddle_gpu.reduce add %{{.*}} axis 0 : tensor<16xf32, #{{.*}}>
   %3 = heddle_gpu.reduce add %0 axis 0 : tensor<16xf32, #r>
+  // One element for each of the four lanes along the axis.
+  // CHECK: %[[P:.+]] = heddle_gpu.reduce add %{{.*}} axis 1 partial : tensor<16x40xf32, #{{.*}}>
+  %p = heddle_gpu.reduce add %c axis 1 partial : tensor<16x40xf32, #c>
+  // CHECK: heddle_gpu.reduce add %[[P]] axis 1 : tensor<16x4xf32, #{{.*}}>
+  %q = heddle_gpu.reduce add %p axis 1 : tensor<16x4xf32, #p>
   // CHECK: heddle_gpu.scan add %{{.*}} axis 0 : tensor<96xf32, #[[$LINE]]>
   %4 = heddle_gpu.scan add %l axis 0 : tensor<96xf32, #line>
   // CHECK: heddle_gpu.scan mul %{{.*}} axis 0 reverse : tensor<96xf32, #[[$LINE]]>

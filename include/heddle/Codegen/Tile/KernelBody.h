@@ -26,6 +26,12 @@ constexpr llvm::StringLiteral kKernelTf32 = "heddle.tf32";
 constexpr llvm::StringLiteral kKernelWarps = "heddle.warps";
 /// On a GPU: stages of tiles that loops copy, where the builder wants a number.
 constexpr llvm::StringLiteral kKernelStages = "heddle.stages";
+/// On a GPU, a unit: tiles that a loop copies and uses one after the other take
+/// turns, one is copied while the other is used.
+constexpr llvm::StringLiteral kKernelTurns = "heddle.turns";
+/// On a GPU: blocks that the registers of a multiprocessor are to hold at once,
+/// where the builder knows. Without it ptxas aims higher and may spill.
+constexpr llvm::StringLiteral kKernelMinBlocks = "heddle.min_blocks";
 /// On a GPU: bits of the kernel's index values; 32 where it is absent.
 constexpr llvm::StringLiteral kIndexBits = "heddle.index_bits";
 

@@ -188,9 +188,19 @@ Layout heddle_gpu::coalescedLayout(ArrayRef<int64_t> shape,
   if (rank > 0)
     take(0, rank - 1, std::max<int64_t>(1, vectorBytes / elementBytes));
   int64_t rest[3] = {1, 32, numWarps};
-  for (unsigned part = 1; part < 3; ++part)
-    for (unsigned d = rank; d-- > 0;)
-      rest[part] = take(part, d, rest[part]);
+  // Lanes take lines of 128 bytes before rows. What a row has beyond is the
+  // threads' own, at offsets that fit an instruction, while there are rows.
+  if (rank > 0) {
+    int64_t line =
+        std::max<int64_t>(1, 128 / (counts[0][rank - 1] * elementBytes));
+    int64_t most = std::min(line, rest[1]);
+    rest[1] = rest[1] / most * take(1, rank - 1, most);
+    for (unsigned part : {1, 2}) {
+      for (unsigned d = rank - 1; d-- > 0;)
+        rest[part] = take(part, d, rest[part]);
+      rest[part] = take(part, rank - 1, rest[part]);
+    }
+  }
   SmallVector<int64_t, 4> order;
   for (unsigned d = rank; d-- > 0;)
     order.push_back(d);
@@ -204,4 +214,18 @@ Layout heddle_gpu::coalescedLayout(ArrayRef<int64_t> shape,
   return *Layout::get(withCopies(block.getRegister(), 1),
                       withCopies(block.getLane(), rest[1]),
                       withCopies(block.getWarp(), rest[2]), block.getRepeat());
+}
+
+Layout heddle_gpu::leadingPart(const Layout &operand, unsigned dim,
+                               int64_t size) {
+  Layout::Bases reg;
+  for (const Layout::Basis &basis : operand.getRegister())
+    if (basis[dim] < size)
+      reg.push_back(basis);
+  Layout::Bases lane(operand.getLane()), warp(operand.getWarp());
+  SmallVector<int64_t, 4> repeat(operand.getRepeat());
+  repeat[dim] = 1;
+  int64_t side = Layout::get(reg, lane, warp, repeat)->shape()[dim];
+  repeat[dim] = size / side;
+  return *Layout::get(reg, lane, warp, repeat);
 }

@@ -213,8 +213,17 @@ LogicalResult ReduceOp::inferReturnTypes(MLIRContext *,
   int64_t axis = adaptor.getAxis();
   if (failed(inferAlongAxis(loc, adaptor.getInputs(), axis)))
     return failure();
-  for (Type type : adaptor.getInputs().getTypes())
-    types.push_back(reducedType(cast<RankedTensorType>(type), axis));
+  for (Type type : adaptor.getInputs().getTypes()) {
+    auto tile = cast<RankedTensorType>(type);
+    Type result = adaptor.getPartial() ? partialType(tile, axis)
+                                       : reducedType(tile, axis);
+    /*gpu_reduce_c5*/
+    if (!result)
+      return emitOptionalError(loc, "expected lanes of one warp, each with its "
+                                    "own elements, along axis ",
+                               axis, " of a partial reduction, got ", type);
+    types.push_back(result);
+  }
   return success();
 }
 

@@ -126,6 +126,39 @@ RankedTensorType heddle_gpu::reducedType(RankedTensorType type, int64_t axis) {
                   getLayout(type).slice(axis));
 }
 
+RankedTensorType heddle_gpu::partialType(RankedTensorType type, int64_t axis) {
+  const Layout &layout = getLayout(type);
+  auto along = [&](const Layout::Basis &basis) { return basis[axis] != 0; };
+  if (llvm::any_of(layout.getWarp(), along))
+    return {};
+  Layout rest = layout.slice(axis).expandDims(axis);
+  Layout::Bases lanes(rest.getLane());
+  SmallVector<uint64_t> images;
+  int64_t next = 1;
+  for (bool isLane : {false, true})
+    for (auto [i, basis] :
+         llvm::enumerate(isLane ? layout.getLane() : layout.getRegister())) {
+      if (!along(basis))
+        continue;
+      // A move along other dimensions as well would mix sums.
+      if (llvm::count(basis, 0) != layout.rank() - 1)
+        return {};
+      images.push_back(basis[axis]);
+      if (!isLane)
+        continue;
+      lanes[i][axis] = next;
+      next *= 2;
+    }
+  // Elements that two lanes hold would count twice.
+  if (LinearMap(64, images).redundantInputs() != 0)
+    return {};
+  std::optional<Layout> result =
+      Layout::get(Layout::Bases(rest.getRegister()), lanes,
+                  Layout::Bases(rest.getWarp()), rest.getRepeat());
+  return result ? tileType(type.getElementType(), type.getContext(), *result)
+                : RankedTensorType();
+}
+
 RankedTensorType heddle_gpu::transposedType(RankedTensorType type,
                                             ArrayRef<int64_t> permutation) {
   return tileType(type.getElementType(), type.getContext(),

@@ -249,7 +249,7 @@ struct MoveDownReduce : OpRewritePattern<ReduceOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(ReduceOp op,
                                 PatternRewriter &rewriter) const override {
-    if (op.getInputs().size() != 1 || !op.getKind())
+    if (op.getInputs().size() != 1 || !op.getKind() || op.getPartial())
       return rewriter.notifyMatchFailure(op, "reduces several tiles");
     ConvertLayoutOp convert = conversionBeside(op, op.getInputs()[0]);
     if (!convert || !convert->hasOneUse())
@@ -264,7 +264,8 @@ struct MoveDownReduce : OpRewritePattern<ReduceOp> {
                                              "less");
     auto reduce = ReduceOp::create(rewriter, op.getLoc(), TypeRange{before},
                                    ValueRange{convert.getInput()},
-                                   op.getAxisAttr(), op.getKindAttr());
+                                   op.getAxisAttr(), op.getKindAttr(),
+                                   UnitAttr());
     rewriter.replaceOpWithNewOp<ConvertLayoutOp>(op, type, reduce.getResult(0));
     return success();
   }

@@ -70,6 +70,10 @@ std::optional<Layout> blockedLayout(llvm::ArrayRef<int64_t> shape,
 Layout coalescedLayout(llvm::ArrayRef<int64_t> shape, int64_t elementBytes,
                        int64_t numWarps, int64_t vectorBytes = 16);
 
+/// The layout of the first `size` elements along `dim`, a multiple of the side
+/// of an instruction's fragment: registers, lanes and warps are as in the whole.
+Layout leadingPart(const Layout &operand, unsigned dim, int64_t size);
+
 /// Whether an accumulator with this layout, cast to 16 bits, is register for
 /// register the A operand of a next mma.m16n8k16 with the same warps along m.
 bool accumulatorIsOperandA(const Layout &accumulator);

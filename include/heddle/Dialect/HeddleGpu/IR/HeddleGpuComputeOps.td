@@ -164,6 +164,10 @@ def HeddleGpu_ReduceOp : HeddleGpu_Op<"reduce", [Pure, InferTypeOpAdaptor]> {
     (`heddle_gpu::Layout::slice`): threads that the axis was spread over all hold
     the result.
 
+    With `partial` each lane combines what it holds itself. The axis stays, with
+    one element for each lane along it; a plain reduction of these is the whole
+    one.
+
     Created when tile programs become GPU tile programs; replaced by arithmetic in
     the thread, butterfly shuffles, and shared memory between warps.
 
@@ -174,6 +178,8 @@ def HeddleGpu_ReduceOp : HeddleGpu_Op<"reduce", [Pure, InferTypeOpAdaptor]> {
     - /*gpu_reduce_c3*/ there is either a kind, with one input, or a region.
     - /*gpu_reduce_c4*/ the region takes two scalars for each input, first those
       combined so far, and yields one for each.
+    - /*gpu_reduce_c5*/ with `partial` no warp moves along the axis, and no two
+      lanes hold one element.
 
     Example:
 
@@ -188,11 +194,12 @@ def HeddleGpu_ReduceOp : HeddleGpu_Op<"reduce", [Pure, InferTypeOpAdaptor]> {
     ```
   }];
   let arguments = (ins Variadic<HeddleGpu_Tile>:$inputs, I64Attr:$axis,
-    OptionalAttr<HeddleGpu_CombineKind>:$kind);
+    OptionalAttr<HeddleGpu_CombineKind>:$kind, UnitAttr:$partial);
   let results = (outs Variadic<HeddleGpu_Tile>:$results);
   let regions = (region AnyRegion:$combine);
   let assemblyFormat = [{
-    ($kind^)? $inputs `axis` $axis ($combine^)? attr-dict `:` type($inputs)
+    ($kind^)? $inputs `axis` $axis (`partial` $partial^)? ($combine^)? attr-dict
+    `:` type($inputs)
   }];
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
