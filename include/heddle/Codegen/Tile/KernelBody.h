@@ -26,6 +26,11 @@ constexpr llvm::StringLiteral kKernelTf32 = "heddle.tf32";
 constexpr llvm::StringLiteral kKernelWarps = "heddle.warps";
 /// On a GPU: stages of tiles that loops copy, where the builder wants a number.
 constexpr llvm::StringLiteral kKernelStages = "heddle.stages";
+/// On a GPU, a unit: the grid is (blocks, threads), and the body is what one
+/// thread does.
+constexpr llvm::StringLiteral kKernelThreads = "heddle.threads";
+/// On a memref.alloc of shared memory: where it lies, in bytes.
+constexpr llvm::StringLiteral kSharedOffset = "heddle.shared_offset";
 /// On a GPU: bits of the kernel's index values; 32 where it is absent.
 constexpr llvm::StringLiteral kIndexBits = "heddle.index_bits";
 

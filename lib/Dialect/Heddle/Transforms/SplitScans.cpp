@@ -1,5 +1,6 @@
 //===- SplitScans.cpp - sums over blocks leave the scan kernels -----------===//
 
+#include "heddle/Codegen/GPU/ScanThreads.h"
 #include "heddle/Codegen/Tile/TileBuilder.h"
 #include "heddle/Dialect/Heddle/IR/Heddle.h"
 #include "heddle/Dialect/Heddle/Transforms/Passes.h"
@@ -88,7 +89,8 @@ static void replaceBySums(IRRewriter &b, Operation *op, Operation *whole) {
 
 static void split(SelectiveScanGradOp op, const TileTarget &target) {
   IRRewriter b(op);
-  int64_t parts = selectiveScanParts(op, target);
+  int64_t parts = target.matrixUnits ? selectiveScanThreadParts(op, target)
+                                     : selectiveScanParts(op, target);
   Type f32 = b.getF32Type();
   auto open = [&](Value gradient, int64_t leading) -> Type {
     if (!gradient)

@@ -1,0 +1,443 @@
+//===- LinearScanThreads.cpp - linear recurrences on a GPU ----------------===//
+//
+// One pass over memory. A block has up to 32 channels, and its threads share
+// the time of a chunk: each reads a few steps of one channel, composes them into
+// one map state -> state, and the maps of the chunk are composed through shared
+// memory (Blelloch, "Prefix Sums and Their Applications", 1990). Each thread then
+// walks over its steps, which are still in registers, from the state it got. The
+// walk backward of the gradient is the same with other maps.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ScanThreads.h"
+
+using namespace mlir;
+using namespace heddle;
+
+namespace {
+/// A real number, or the two parts of a complex one.
+struct Pair {
+  Value re, im; // im: null for a real one
+};
+
+class LinearThreads : public ScanThreads {
+public:
+  LinearThreads(func::FuncOp kernel, Location loc, RankedTensorType type,
+                bool reverse, Value resetIds, bool complex)
+      : ScanThreads(kernel, loc, type.getDimSize(1), reverse, resetIds),
+        complex(complex), numBatches(type.getDimSize(0)),
+        numChannels(type.getDimSize(2)) {}
+
+  /// One step as it was read.
+  struct Step {
+    Value step;      // number in the walk
+    Value exists;    // i1 or null: there is such a step
+    Value valid;     // i1 or null: and such a channel
+    Value resets;    // i1 or null
+    Pair decay;      // null where it is constant over time
+    Pair input;      // what a state gets
+    Pair before;     // backward: the state before the step
+  };
+  /// What a walk does: `read` has step and valid filled in.
+  struct Walk {
+    function_ref<void(Step &)> read;
+    function_ref<Pair(const Step &)> decay;
+    function_ref<Pair(const Step &, Pair state)> next;
+    /// Sees each step with the state before it; returns what is carried beside
+    /// the state.
+    function_ref<Values(const Step &, Pair state, ValueRange)> visit;
+  };
+
+  void open(const TileTarget &target);
+  /// Walks over all steps from `state` on; returns the last state and what is
+  /// carried beside it.
+  Values run(Pair state, ValueRange carried, const Walk &walk);
+  /// A state of this channel, zero where there is none.
+  Value loadState(Value state) {
+    return state ? load(bufferOf(state), {batch, channel}, isChannel)
+                 : number(0.0);
+  }
+  Value loadChannel(Value vector) {
+    return load(bufferOf(vector), channel, isChannel);
+  }
+  /// Stores a number of the channel, which one thread does, into a result.
+  void storeState(Value number, Value result) {
+    if (result)
+      store(number, destinationOf(result), {batch, channel},
+            both(isChannel, equal(rank, 0)));
+  }
+  /// The sum of a number over the threads of a channel, in those with rank 0.
+  Value sumOverRanks(Value x);
+
+  //===--- complex numbers ------------------------------------------------===//
+  Pair pair(Value re, Value im, function_ref<Value(Value)> of) {
+    Value first = of(re);
+    return {first, complex ? of(im) : Value()};
+  }
+  Pair constant(double re) {
+    return {number(re), complex ? number(0.0) : Value()};
+  }
+  Pair multiply(Pair x, Pair y) {
+    return multiplyAdd(x, y, {});
+  }
+  /// x y + z, z null: x y.
+  Pair multiplyAdd(Pair x, Pair y, Pair z) {
+    auto sum = [&](Value p, Value q, Value r) {
+      return r ? fma(p, q, r) : times(p, q);
+    };
+    if (!complex)
+      return {sum(x.re, y.re, z.re), {}};
+    Value minus = arith::NegFOp::create(b, loc, x.im);
+    return {fma(minus, y.im, sum(x.re, y.re, z.re)),
+            fma(x.im, y.re, sum(x.re, y.im, z.im))};
+  }
+  Pair conjugate(Pair x) {
+    return {x.re, complex ? arith::NegFOp::create(b, loc, x.im).getResult()
+                          : Value()};
+  }
+  Pair plusPair(Pair x, Pair y) {
+    return {plus(x.re, y.re), complex ? plus(x.im, y.im) : Value()};
+  }
+  Pair selectPair(Value condition, Pair x, Pair y) {
+    return {select(condition, x.re, y.re),
+            complex ? select(condition, x.im, y.im) : Value()};
+  }
+  Pair zeroWhere(Value condition, Pair x) {
+    return condition ? selectPair(condition, constant(0.0), x) : x;
+  }
+  void append(Values &values, Pair x) {
+    values.push_back(x.re);
+    if (complex)
+      values.push_back(x.im);
+  }
+  /// Takes a pair off the front of `values`.
+  Pair take(ValueRange &values) {
+    Pair x{values[0], complex ? values[1] : Value()};
+    values = values.drop_front(complex ? 2 : 1);
+    return x;
+  }
+
+  bool complex;
+  int64_t numBatches, numChannels;
+  int64_t channels = 1, ranks = 1, steps = 1; // of a block; of a thread
+  Value lane, rank;         // channel in the block; place in time in the chunk
+  Value channel, isChannel; // number; i1 or null
+
+private:
+  SmallVector<Step> readSteps(Value first, bool ragged, const Walk &walk);
+  Pair step(const Walk &walk, const Step &s, Pair state);
+  Pair compose(Value buffer, Value offset, ArrayRef<Pair> map, Value cut,
+               Pair state, Pair &mine);
+};
+} // namespace
+
+void LinearThreads::open(const TileTarget &target) {
+  channels = std::min<int64_t>(32, llvm::PowerOf2Ceil(
+                                       std::max<int64_t>(1, numChannels)));
+  int64_t tiles = llvm::divideCeil(numChannels, channels);
+  steps = std::clamp<int64_t>(length, 1, complex ? 4 : 8);
+  // Loads in flight are what hides memory, so that a device that the channels
+  // do not fill gets more threads to each.
+  int64_t threads = numBatches * tiles < 2 * target.threads ? 512 : 256;
+  int64_t wanted = std::max<int64_t>(1, llvm::divideCeil(length, steps));
+  ranks = std::min<int64_t>(llvm::PowerOf2Ceil(wanted), threads / channels);
+  openGrid(std::max<int64_t>(1, numBatches * tiles), channels * ranks);
+  kernel->setAttr(kKernelTile,
+                  b.getStringAttr("c" + Twine(channels) + "_t" +
+                                  Twine(ranks) + "x" + Twine(steps)));
+  batch = div(block, tiles);
+  lane = rem(thread, channels);
+  rank = div(thread, channels);
+  channel = add(mul(rem(block, tiles), channels), lane);
+  if (numChannels % channels != 0)
+    isChannel = below(channel, numChannels);
+}
+
+/// A thread's steps from `first` on. Threads whose steps all exist read them
+/// side by side, without a branch between.
+SmallVector<LinearThreads::Step>
+LinearThreads::readSteps(Value first, bool ragged, const Walk &walk) {
+  SmallVector<Step> all(steps);
+  auto parts = [](Step &s) {
+    SmallVector<Value *> places;
+    for (Pair *p : {&s.decay, &s.input, &s.before})
+      for (Value *v : {&p->re, &p->im})
+        places.push_back(v);
+    places.push_back(&s.resets);
+    return places;
+  };
+  auto readAll = [&](bool guarded) {
+    Values values;
+    for (auto [i, s] : llvm::enumerate(all)) {
+      s = Step();
+      s.step = add(first, i);
+      if (guarded)
+        s.valid = both(isChannel, below(s.step, length));
+      walk.read(s);
+      for (Value *v : parts(s))
+        if (*v)
+          values.push_back(*v);
+    }
+    return values;
+  };
+  Value whole = isChannel;
+  if (ragged)
+    whole = both(whole, below(add(first, steps - 1), length));
+  Values values = when(
+      whole, [&] { return readAll(false); }, [&] { return readAll(true); });
+  const Value *next = values.begin();
+  for (auto [i, s] : llvm::enumerate(all)) {
+    for (Value *v : parts(s))
+      if (*v)
+        *v = *next++;
+    s.step = add(first, i);
+    s.exists = ragged ? below(s.step, length) : Value();
+    s.valid = both(isChannel, s.exists);
+  }
+  return all;
+}
+
+/// The state after a step; one that does not exist passes the state on.
+Pair LinearThreads::step(const Walk &walk, const Step &s, Pair state) {
+  Pair after = walk.next(s, state);
+  return s.exists ? selectPair(s.exists, after, state) : after;
+}
+
+/// Composes the maps of all threads of a channel, which are state -> map[0] *
+/// state + map[1], or map[1] alone where `cut` holds. `mine` becomes the state
+/// that this thread's steps start from; returns that after the chunk.
+Pair LinearThreads::compose(Value buffer, Value offset, ArrayRef<Pair> map,
+                            Value cut, Pair state, Pair &mine) {
+  // An array per number of a map: neighbours are neighbouring threads.
+  int64_t size = channels * ranks;
+  auto place = [&](int64_t part, Value at) {
+    return add(add(offset, part * size), at);
+  };
+  Values numbers;
+  append(numbers, map[0]);
+  append(numbers, map[1]);
+  if (cut)
+    numbers.push_back(select(cut, number(1.0), number(0.0)));
+  for (auto [part, v] : llvm::enumerate(numbers))
+    put(v, buffer, place(part, thread));
+  barrier();
+  for (int64_t r = 0; r < ranks; ++r) {
+    mine = r == 0 ? state : selectPair(equal(rank, r), state, mine);
+    Value at = add(lane, r * channels);
+    Values read;
+    for (size_t part = 0; part < numbers.size(); ++part)
+      read.push_back(get(buffer, place(part, at)));
+    ValueRange rest(read);
+    Pair a = take(rest), v = take(rest);
+    // A product of large decays may be infinite where a state of zero has to
+    // stay out of it.
+    Value skip = isZero(state.re);
+    if (complex)
+      skip = both(skip, isZero(state.im));
+    if (cut)
+      skip = either(skip, arith::CmpFOp::create(b, loc,
+                                                arith::CmpFPredicate::ONE,
+                                                rest[0], number(0.0)));
+    state = selectPair(skip, v, multiplyAdd(a, state, v));
+  }
+  return state;
+}
+
+ThreadBuilder::Values LinearThreads::run(Pair state, ValueRange carried, const Walk &walk) {
+  int64_t chunk = ranks * steps;
+  int64_t count = llvm::divideCeil(length, chunk);
+  bool ragged = length % chunk != 0;
+  int64_t size = (complex ? 4 : 2) + (resetIds ? 1 : 0);
+  size *= channels * ranks;
+  // Two buffers in turn: one barrier a chunk.
+  Value buffer;
+  if (ranks > 1)
+    buffer = shared(2 * size);
+  Values start;
+  append(start, state);
+  llvm::append_range(start, carried);
+  return loop(index(0), index(count), start, [&](Value i, ValueRange values) {
+    Pair before = take(values);
+    Value first = add(mul(i, chunk), mul(rank, steps));
+    SmallVector<Step> all = readSteps(first, ragged, walk);
+    Pair mine = before, after = before;
+    if (ranks > 1) {
+      Pair map[2] = {constant(1.0), constant(0.0)};
+      Value cut;
+      for (const Step &s : all) {
+        Pair product = zeroWhere(s.resets, multiply(walk.decay(s), map[0]));
+        map[0] = s.exists ? selectPair(s.exists, product, map[0]) : product;
+        map[1] = step(walk, s, map[1]);
+        if (s.resets)
+          cut = cut ? arith::OrIOp::create(b, loc, cut, s.resets).getResult()
+                    : s.resets;
+      }
+      after = compose(buffer, mul(rem(i, 2), size), map, cut, before, mine);
+    }
+    Values more = llvm::to_vector_of<Value>(values);
+    for (const Step &s : all) {
+      more = walk.visit(s, mine, more);
+      mine = step(walk, s, mine);
+    }
+    if (ranks == 1)
+      after = mine;
+    Values result;
+    append(result, after);
+    llvm::append_range(result, more);
+    return result;
+  });
+}
+
+Value LinearThreads::sumOverRanks(Value x) {
+  if (ranks == 1)
+    return x;
+  Value buffer = shared(channels * ranks);
+  put(x, buffer, thread);
+  barrier();
+  Value sum = get(buffer, lane);
+  for (int64_t r = 1; r < ranks; ++r)
+    sum = plus(sum, get(buffer, add(lane, r * channels)));
+  return sum;
+}
+
+//===----------------------------------------------------------------------===//
+// Forward
+//===----------------------------------------------------------------------===//
+
+LogicalResult heddle::buildLinearScanThreads(LinearScanOp op,
+                                             func::FuncOp kernel,
+                                             const TileTarget &target) {
+  using Step = LinearThreads::Step;
+  bool complex = op.isComplex(), fixed = op.hasConstantDecay();
+  LinearThreads t(kernel, op.getLoc(), op.getB().getType(), op.getReverse(),
+                  bufferOf(op.getResetIds()), complex);
+  t.open(target);
+  Pair state = t.pair(op.getInitialState(), op.getInitialStateImag(),
+                      [&](Value v) { return t.loadState(v); });
+  Pair fixedDecay;
+  if (fixed)
+    fixedDecay = t.pair(op.getA(), op.getAImag(),
+                        [&](Value v) { return t.loadChannel(v); });
+  auto read = [&](Step &s) {
+    Value at = t.position(s.step);
+    auto here = [&](Value v) {
+      return t.load(bufferOf(v), {t.batch, at, t.channel}, s.valid);
+    };
+    if (!fixed)
+      s.decay = t.pair(op.getA(), op.getAImag(), here);
+    s.input = t.pair(op.getB(), op.getBImag(), here);
+    s.resets = t.startsSegment(s.step, s.valid);
+  };
+  auto decay = [&](const Step &s) { return fixed ? fixedDecay : s.decay; };
+  auto next = [&](const Step &s, Pair h) {
+    return t.multiplyAdd(decay(s), t.zeroWhere(s.resets, h), s.input);
+  };
+  auto visit = [&](const Step &s, Pair h, ValueRange) -> LinearThreads::Values {
+    Pair after = next(s, h);
+    ThreadBuilder::Values at = {t.batch, t.position(s.step), t.channel};
+    t.when(s.valid, [&] {
+      t.store(after.re, destinationOf(op.getH()), at);
+      if (complex)
+        t.store(after.im, destinationOf(op.getHImag()), at);
+    });
+    return {};
+  };
+  LinearThreads::Values last = t.run(state, {}, {read, decay, next, visit});
+  t.storeState(last[0], op.getFinalState());
+  if (complex)
+    t.storeState(last[1], op.getFinalStateImag());
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// The gradient
+//===----------------------------------------------------------------------===//
+
+LogicalResult heddle::buildLinearScanGradThreads(LinearScanGradOp op,
+                                                 func::FuncOp kernel,
+                                                 const TileTarget &target) {
+  using Step = LinearThreads::Step;
+  bool complex = op.isComplex(), fixed = op.hasConstantDecay();
+  if (fixed && !op.getPartialSums())
+    return op.emitOpError("expected partial_sums; run heddle-split-scans first");
+  // Steps are numbered in the order of the walk backward.
+  LinearThreads t(kernel, op.getLoc(), op.getH().getType(), !op.getReverse(),
+                  bufferOf(op.getResetIds()), complex);
+  t.open(target);
+  auto stateOf = [&](Value v) { return t.loadState(v); };
+  Pair initial = t.pair(op.getInitialState(), op.getInitialStateImag(), stateOf);
+  Pair cotangent = t.pair(op.getDfinalState(), op.getDfinalStateImag(), stateOf);
+  Pair fixedDecay;
+  if (fixed)
+    fixedDecay = t.pair(op.getA(), op.getAImag(),
+                        [&](Value v) { return t.loadChannel(v); });
+  auto read = [&](Step &s) {
+    Value at = t.position(s.step);
+    auto here = [&](Value v) {
+      return t.load(bufferOf(v), {t.batch, at, t.channel}, s.valid);
+    };
+    if (!fixed)
+      s.decay = t.pair(op.getA(), op.getAImag(), here);
+    s.input = t.pair(op.getDh(), op.getDhImag(), here);
+    // The last step of this walk starts from the initial state.
+    Value isFirst = t.equal(s.step, t.length - 1);
+    Value previous = t.position(arith::MinSIOp::create(
+        t.b, t.loc, t.add(s.step, 1), t.index(t.length - 1)));
+    auto earlier = [&](Value v) {
+      return t.load(bufferOf(v), {t.batch, previous, t.channel}, s.valid);
+    };
+    s.before = t.selectPair(isFirst, initial,
+                            t.pair(op.getH(), op.getHImag(), earlier));
+    s.resets = t.startsSegment(s.step, s.valid, /*backward=*/true);
+  };
+  auto decay = [&](const Step &s) {
+    return t.conjugate(fixed ? fixedDecay : s.decay);
+  };
+  auto next = [&](const Step &s, Pair g) {
+    return t.zeroWhere(s.resets,
+                       t.multiply(decay(s), t.plusPair(g, s.input)));
+  };
+  auto visit = [&](const Step &s, Pair g,
+                   ValueRange sums) -> LinearThreads::Values {
+    Pair db = t.plusPair(g, s.input), before = t.conjugate(s.before);
+    ThreadBuilder::Values at = {t.batch, t.position(s.step), t.channel};
+    LinearThreads::Values carried;
+    Pair da;
+    if (fixed) {
+      Pair sum = t.take(sums);
+      Pair more = t.zeroWhere(s.resets, t.multiply(db, before));
+      more = t.plusPair(sum, more);
+      t.append(carried, s.valid ? t.selectPair(s.valid, more, sum) : more);
+    } else {
+      da = t.zeroWhere(s.resets, t.multiply(db, before));
+    }
+    t.when(s.valid, [&] {
+      t.store(db.re, destinationOf(op.getDb()), at);
+      if (complex)
+        t.store(db.im, destinationOf(op.getDbImag()), at);
+      if (fixed)
+        return;
+      t.store(da.re, destinationOf(op.getDa()), at);
+      if (complex)
+        t.store(da.im, destinationOf(op.getDaImag()), at);
+    });
+    return carried;
+  };
+  LinearThreads::Values sums;
+  if (fixed)
+    t.append(sums, t.constant(0.0));
+  LinearThreads::Values last =
+      t.run(cotangent, sums, {read, decay, next, visit});
+  ValueRange rest(last);
+  Pair g = t.take(rest);
+  t.storeState(g.re, op.getDinitialState());
+  if (complex)
+    t.storeState(g.im, op.getDinitialStateImag());
+  if (!fixed)
+    return success();
+  Pair da = t.take(rest);
+  t.storeState(t.sumOverRanks(da.re), op.getDa());
+  if (complex)
+    t.storeState(t.sumOverRanks(da.im), op.getDaImag());
+  return success();
+}
