@@ -40,6 +40,7 @@ public:
   };
   /// What a walk does: `read` has step and valid filled in.
   struct Walk {
+    Pair fixed; // a decay that is constant over time, or null
     function_ref<void(Step &)> read;
     function_ref<Pair(const Step &)> decay;
     function_ref<Pair(const Step &, Pair state)> next;
@@ -124,10 +125,18 @@ public:
   Value channel, isChannel; // number; i1 or null
 
 private:
+  /// A power of a decay, to about 48 bits: the same factor comes again with each
+  /// chunk, and so would its error.
+  struct Power {
+    Pair high, low;
+  };
+  Power power(Pair decay, int64_t exponent);
   SmallVector<Step> readSteps(Value first, bool ragged, const Walk &walk);
   Pair step(const Walk &walk, const Step &s, Pair state);
-  Pair compose(Value buffer, Value offset, ArrayRef<Pair> map, Value cut,
-               Pair state, Pair &mine);
+  Pair compose(Value buffer, Value chunk, const Walk &walk,
+               ArrayRef<Step> steps, Pair state, Pair &mine);
+
+  Power whole, rest; // of all steps of a thread; of those of the last one
 };
 } // namespace
 
@@ -203,42 +212,93 @@ Pair LinearThreads::step(const Walk &walk, const Step &s, Pair state) {
   return s.exists ? selectPair(s.exists, after, state) : after;
 }
 
-/// Composes the maps of all threads of a channel, which are state -> map[0] *
-/// state + map[1], or map[1] alone where `cut` holds. `mine` becomes the state
-/// that this thread's steps start from; returns that after the chunk.
-Pair LinearThreads::compose(Value buffer, Value offset, ArrayRef<Pair> map,
-                            Value cut, Pair state, Pair &mine) {
-  // An array per number of a map: neighbours are neighbouring threads.
-  int64_t size = channels * ranks;
-  auto place = [&](int64_t part, Value at) {
-    return add(add(offset, part * size), at);
+LinearThreads::Power LinearThreads::power(Pair decay, int64_t exponent) {
+  Type f32 = b.getF32Type(), f64 = b.getF64Type();
+  auto wide = [&](Value v) -> Value {
+    return v ? arith::ExtFOp::create(b, loc, f64, v).getResult() : Value();
   };
+  auto narrow = [&](Value v) -> Value {
+    return v ? arith::TruncFOp::create(b, loc, f32, v).getResult() : Value();
+  };
+  auto rest = [&](Value exact, Value high) -> Value {
+    return exact ? narrow(minus(exact, wide(high))) : Value();
+  };
+  Pair a{wide(decay.re), wide(decay.im)}, product = a;
+  for (int64_t i = 1; i < exponent; ++i)
+    product = multiply(product, a);
+  Power power;
+  power.high = {narrow(product.re), narrow(product.im)};
+  power.low = {rest(product.re, power.high.re), rest(product.im, power.high.im)};
+  return power;
+}
+
+/// Composes the maps of all threads of a channel, state -> a * state + v, or v
+/// alone where a segment starts. `mine` becomes the state that this thread's
+/// steps start from; returns that after the chunk.
+Pair LinearThreads::compose(Value buffer, Value chunk, const Walk &walk,
+                            ArrayRef<Step> steps, Pair state, Pair &mine) {
+  bool fixed = static_cast<bool>(walk.fixed.re);
+  Pair product = constant(1.0), sum = constant(0.0);
+  Value cut;
+  for (const Step &s : steps) {
+    sum = step(walk, s, sum);
+    if (s.resets)
+      cut = cut ? arith::OrIOp::create(b, loc, cut, s.resets).getResult()
+                : s.resets;
+    if (fixed)
+      continue;
+    Pair next = zeroWhere(s.resets, multiply(walk.decay(s), product));
+    product = s.exists ? selectPair(s.exists, next, product) : next;
+  }
+  // An array per number of a map: neighbours are neighbouring threads.
   Values numbers;
-  append(numbers, map[0]);
-  append(numbers, map[1]);
+  append(numbers, sum);
+  if (!fixed)
+    append(numbers, product);
   if (cut)
     numbers.push_back(select(cut, number(1.0), number(0.0)));
+  int64_t size = channels * ranks, count = numbers.size();
+  // Two buffers in turn: one barrier a chunk.
+  Value offset = mul(rem(chunk, 2), count * size);
   for (auto [part, v] : llvm::enumerate(numbers))
-    put(v, buffer, place(part, thread));
+    put(v, buffer, add(add(offset, part * size), thread));
   barrier();
   for (int64_t r = 0; r < ranks; ++r) {
     mine = r == 0 ? state : selectPair(equal(rank, r), state, mine);
-    Value at = add(lane, r * channels);
     Values read;
-    for (size_t part = 0; part < numbers.size(); ++part)
-      read.push_back(get(buffer, place(part, at)));
-    ValueRange rest(read);
-    Pair a = take(rest), v = take(rest);
+    for (int64_t part = 0; part < count; ++part)
+      read.push_back(get(
+          buffer, add(add(offset, part * size), add(lane, r * channels))));
+    ValueRange values(read);
+    Pair v = take(values), next;
     // A product of large decays may be infinite where a state of zero has to
     // stay out of it.
     Value skip = isZero(state.re);
     if (complex)
       skip = both(skip, isZero(state.im));
+    if (!fixed) {
+      next = multiplyAdd(take(values), state, v);
+    } else {
+      auto by = [&](const Power &a) {
+        return multiplyAdd(a.high, state, multiplyAdd(a.low, state, v));
+      };
+      next = by(whole);
+      int64_t all = this->steps, last = length % all;
+      Value first = add(mul(chunk, ranks * all), r * all);
+      if (last != 0)
+        next = selectPair(below(add(first, all - 1), length), next, by(rest));
+      if (length % (ranks * all) != 0) {
+        // Steps that do not exist pass the state on.
+        Value none = arith::CmpIOp::create(
+            b, loc, arith::CmpIPredicate::sge, first, index(length));
+        next = selectPair(none, state, next);
+      }
+    }
     if (cut)
       skip = either(skip, arith::CmpFOp::create(b, loc,
                                                 arith::CmpFPredicate::ONE,
-                                                rest[0], number(0.0)));
-    state = selectPair(skip, v, multiplyAdd(a, state, v));
+                                                values[0], number(0.0)));
+    state = selectPair(skip, v, next);
   }
   return state;
 }
@@ -247,12 +307,16 @@ ThreadBuilder::Values LinearThreads::run(Pair state, ValueRange carried, const W
   int64_t chunk = ranks * steps;
   int64_t count = llvm::divideCeil(length, chunk);
   bool ragged = length % chunk != 0;
-  int64_t size = (complex ? 4 : 2) + (resetIds ? 1 : 0);
-  size *= channels * ranks;
-  // Two buffers in turn: one barrier a chunk.
   Value buffer;
-  if (ranks > 1)
-    buffer = shared(2 * size);
+  if (ranks > 1) {
+    int64_t numbers = (complex ? 2 : 1) * (walk.fixed.re ? 1 : 2);
+    numbers += resetIds ? 1 : 0;
+    buffer = shared(2 * numbers * channels * ranks);
+  }
+  if (ranks > 1 && walk.fixed.re) {
+    whole = power(walk.fixed, steps);
+    rest = power(walk.fixed, std::max<int64_t>(1, length % steps));
+  }
   Values start;
   append(start, state);
   llvm::append_range(start, carried);
@@ -261,19 +325,8 @@ ThreadBuilder::Values LinearThreads::run(Pair state, ValueRange carried, const W
     Value first = add(mul(i, chunk), mul(rank, steps));
     SmallVector<Step> all = readSteps(first, ragged, walk);
     Pair mine = before, after = before;
-    if (ranks > 1) {
-      Pair map[2] = {constant(1.0), constant(0.0)};
-      Value cut;
-      for (const Step &s : all) {
-        Pair product = zeroWhere(s.resets, multiply(walk.decay(s), map[0]));
-        map[0] = s.exists ? selectPair(s.exists, product, map[0]) : product;
-        map[1] = step(walk, s, map[1]);
-        if (s.resets)
-          cut = cut ? arith::OrIOp::create(b, loc, cut, s.resets).getResult()
-                    : s.resets;
-      }
-      after = compose(buffer, mul(rem(i, 2), size), map, cut, before, mine);
-    }
+    if (ranks > 1)
+      after = compose(buffer, i, walk, all, before, mine);
     Values more = llvm::to_vector_of<Value>(values);
     for (const Step &s : all) {
       more = walk.visit(s, mine, more);
@@ -342,7 +395,7 @@ LogicalResult heddle::buildLinearScanThreads(LinearScanOp op,
     });
     return {};
   };
-  LinearThreads::Values last = t.run(state, {}, {read, decay, next, visit});
+  LinearThreads::Values last = t.run(state, {}, {fixedDecay, read, decay, next, visit});
   t.storeState(last[0], op.getFinalState());
   if (complex)
     t.storeState(last[1], op.getFinalStateImag());
@@ -369,8 +422,8 @@ LogicalResult heddle::buildLinearScanGradThreads(LinearScanGradOp op,
   Pair cotangent = t.pair(op.getDfinalState(), op.getDfinalStateImag(), stateOf);
   Pair fixedDecay;
   if (fixed)
-    fixedDecay = t.pair(op.getA(), op.getAImag(),
-                        [&](Value v) { return t.loadChannel(v); });
+    fixedDecay = t.conjugate(t.pair(
+        op.getA(), op.getAImag(), [&](Value v) { return t.loadChannel(v); }));
   auto read = [&](Step &s) {
     Value at = t.position(s.step);
     auto here = [&](Value v) {
@@ -391,7 +444,7 @@ LogicalResult heddle::buildLinearScanGradThreads(LinearScanGradOp op,
     s.resets = t.startsSegment(s.step, s.valid, /*backward=*/true);
   };
   auto decay = [&](const Step &s) {
-    return t.conjugate(fixed ? fixedDecay : s.decay);
+    return fixed ? fixedDecay : t.conjugate(s.decay);
   };
   auto next = [&](const Step &s, Pair g) {
     return t.zeroWhere(s.resets,
@@ -427,7 +480,7 @@ LogicalResult heddle::buildLinearScanGradThreads(LinearScanGradOp op,
   if (fixed)
     t.append(sums, t.constant(0.0));
   LinearThreads::Values last =
-      t.run(cotangent, sums, {read, decay, next, visit});
+      t.run(cotangent, sums, {fixedDecay, read, decay, next, visit});
   ValueRange rest(last);
   Pair g = t.take(rest);
   t.storeState(g.re, op.getDinitialState());

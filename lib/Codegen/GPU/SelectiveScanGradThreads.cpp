@@ -473,9 +473,7 @@ void Backward::storeRowsOf(Value result, Value first, int64_t number) {
 
 void Backward::finish(Value first, const Columns &columns, Sums &sums) {
   for (int64_t i = 0; i < columnsPerThread(); ++i) {
-    Value step = add(first, columnStep(i)), exists = hasColumn(i);
-    if (length % shape.steps != 0)
-      exists = both(exists, below(step, length));
+    Value exists = hasStep(first, i);
     auto from = [&](Value shared) {
       return when(
           exists,

@@ -72,7 +72,7 @@ ThreadBuilder::Values Forward::walk(Value first, ValueRange states) {
 
 void Forward::finish(Value first, ValueRange u, ValueRange z) {
   for (int64_t i = 0; i < columnsPerThread(); ++i) {
-    when(hasColumn(i), [&] {
+    when(hasStep(first, i), [&] {
       Value y = get(ys, place(columnStep(i), column));
       if (skip)
         y = fma(skip, u[i], y);

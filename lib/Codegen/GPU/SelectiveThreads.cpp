@@ -203,9 +203,7 @@ void SelectiveThreads::loadColumns(Value buffer, Value first, bool whole,
 void SelectiveThreads::storeColumn(Value number, Value buffer, Value first,
                                    int64_t i) {
   Value step = add(first, columnStep(i));
-  Value exists = both(isColumn, hasColumn(i));
-  if (length % shape.steps != 0)
-    exists = both(exists, below(step, length));
+  Value exists = both(isColumn, hasStep(first, i));
   store(number, buffer, {batch, position(step), add(base, column)}, exists);
 }
 

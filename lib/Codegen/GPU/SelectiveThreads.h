@@ -96,6 +96,12 @@ public:
     return shape.steps % shape.lanes == 0 ? Value()
                                           : below(columnStep(i), shape.steps);
   }
+  /// The same, and whether there is such a step.
+  Value hasStep(Value first, int64_t i) {
+    if (length % shape.steps == 0)
+      return hasColumn(i);
+    return both(hasColumn(i), below(add(first, columnStep(i)), length));
+  }
   /// Steps of a chunk that exist.
   Value stepsOf(Value first);
   /// The place of (step, channel of this block) in an array of a chunk.
