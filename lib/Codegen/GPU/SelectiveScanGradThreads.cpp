@@ -77,7 +77,7 @@ public:
 private:
   /// Numbers of a thread about its columns of a chunk.
   struct Columns {
-    Values u, delta, dt, ds, dy, z;
+    Values u, delta, dy, z;
   };
   struct Sums {
     Value dd, dbias; // null where absent
@@ -90,7 +90,7 @@ private:
   }
   Values loadForward(Value first);
   Values loadBackward(Value first);
-  void putSizes(Columns &columns, bool backward);
+  void putSizes(const Columns &columns, bool backward);
   Value startsAt(Value t);
   Values advance(Value t, ValueRange states);
   Values statesAtChunks();
@@ -105,7 +105,6 @@ private:
   void walkForward(Value first, ValueRange states);
   Values walkBackward(Value first, ValueRange carried);
   Values sumOverChannels(Values terms);
-  void storeRows(Value first);
   void storeRowsOf(Value result, Value first, int64_t number);
   void finish(Value first, const Columns &columns, Sums &sums);
   void storeColumnSum(Value sum, Value result);
@@ -140,11 +139,9 @@ ThreadBuilder::Values Backward::loadBackward(Value first) {
   });
 }
 
-/// Fills dt and ds of the columns, and shared memory from them.
-void Backward::putSizes(Columns &columns, bool backward) {
+void Backward::putSizes(const Columns &columns, bool backward) {
   for (int64_t i = 0; i < columnsPerThread(); ++i) {
     auto [dt, x] = sizes(columns.u[i], columns.delta[i]);
-    columns.dt.push_back(dt);
     Value ds;
     if (backward) {
       ds = columns.dy[i];
@@ -152,7 +149,6 @@ void Backward::putSizes(Columns &columns, bool backward) {
         Value z = columns.z[i];
         ds = times(ds, times(z, sigmoid(z)));
       }
-      columns.ds.push_back(ds);
     }
     Value numbers[2] = {dt, x};
     when(hasColumn(i), [&] {
@@ -474,17 +470,19 @@ void Backward::storeRowsOf(Value result, Value first, int64_t number) {
 void Backward::finish(Value first, const Columns &columns, Sums &sums) {
   for (int64_t i = 0; i < columnsPerThread(); ++i) {
     Value exists = hasStep(first, i);
-    auto from = [&](Value shared) {
-      return when(
-          exists,
-          [&]() -> Values {
-            return {get(shared, place(columnStep(i), column))};
-          },
-          [&]() -> Values { return {number(0.0)}; })[0];
-    };
-    Value dx = from(dxs), drate = from(drates), u = columns.u[i];
-    Value ds = columns.ds[i];
-    Value du = times(dx, columns.dt[i]);
+    Values read = when(
+        exists,
+        [&] {
+          Value at = place(columnStep(i), column);
+          Values all = {get(dxs, at), get(drates, at), get(dss, at),
+                        get(xs, mul(at, 2))};
+          if (in.z)
+            all.push_back(get(outs, at));
+          return all;
+        },
+        [&] { return Values(in.z ? 5 : 4, number(0.0)); });
+    Value dx = read[0], drate = read[1], ds = read[2], u = columns.u[i];
+    Value du = times(dx, read[3]);
     if (skip)
       du = fma(skip, ds, du);
     Value ddelta = fma(dx, u, times(drate, number(kLn2)));
@@ -498,7 +496,7 @@ void Backward::finish(Value first, const Columns &columns, Sums &sums) {
     storeColumn(ddelta, destinationOf(op.getDdelta()), first, i);
     if (!in.z)
       continue;
-    Value s = from(outs), z = columns.z[i];
+    Value s = read[4], z = columns.z[i];
     if (skip)
       s = fma(skip, u, s);
     // silu'(z) = sigmoid + z sigmoid (1 - sigmoid)
@@ -580,6 +578,7 @@ void Backward::build() {
         finish(first, c, sums);
         storeRowsOf(op.getDb(), first, 0);
         storeRowsOf(op.getDc(), first, 1);
+        barrier();
         llvm::append_range(ahead, walked);
         for (Value v : {sums.dd, sums.dbias})
           if (v)
@@ -592,7 +591,6 @@ void Backward::build() {
   storeStates(take(rest, shape.perLane), destinationOf(op.getDa()), batch);
   if (op.getDinitialState())
     storeStates(g, destinationOf(op.getDinitialState()), batch);
-  barrier();
   if (op.getDd())
     storeColumnSum(take(rest, 1)[0], op.getDd());
   if (op.getDdeltaBias())
