@@ -263,12 +263,14 @@ Pair LinearThreads::compose(Value buffer, Value chunk, const Walk &walk,
   for (auto [part, v] : llvm::enumerate(numbers))
     put(v, buffer, add(add(offset, part * size), thread));
   barrier();
-  for (int64_t r = 0; r < ranks; ++r) {
-    mine = r == 0 ? state : selectPair(equal(rank, r), state, mine);
+  auto pass = [&](Value r) {
+    mine = selectPair(arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
+                                            rank, r),
+                      state, mine);
     Values read;
+    Value at = add(add(offset, lane), mul(r, channels));
     for (int64_t part = 0; part < count; ++part)
-      read.push_back(get(
-          buffer, add(add(offset, part * size), add(lane, r * channels))));
+      read.push_back(get(buffer, add(at, part * size)));
     ValueRange values(read);
     Pair v = take(values), next;
     // A product of large decays may be infinite where a state of zero has to
@@ -284,7 +286,7 @@ Pair LinearThreads::compose(Value buffer, Value chunk, const Walk &walk,
       };
       next = by(whole);
       int64_t all = this->steps, last = length % all;
-      Value first = add(mul(chunk, ranks * all), r * all);
+      Value first = mul(add(mul(chunk, ranks), r), all);
       if (last != 0)
         next = selectPair(below(add(first, all - 1), length), next, by(rest));
       if (length % (ranks * all) != 0) {
@@ -299,7 +301,26 @@ Pair LinearThreads::compose(Value buffer, Value chunk, const Walk &walk,
                                                 arith::CmpFPredicate::ONE,
                                                 values[0], number(0.0)));
     state = selectPair(skip, v, next);
-  }
+  };
+  // Reads of a few maps are under way together.
+  int64_t unrolled = std::min<int64_t>(ranks, 8);
+  Values chain;
+  append(chain, state);
+  append(chain, state);
+  chain = loop(index(0), index(ranks / unrolled), chain,
+              [&](Value i, ValueRange values) {
+                state = take(values);
+                mine = take(values);
+                for (int64_t r = 0; r < unrolled; ++r)
+                  pass(add(mul(i, unrolled), r));
+                Values next;
+                append(next, state);
+                append(next, mine);
+                return next;
+              });
+  ValueRange values(chain);
+  state = take(values);
+  mine = take(values);
   return state;
 }
 

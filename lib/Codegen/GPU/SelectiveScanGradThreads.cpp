@@ -18,19 +18,24 @@ static constexpr double kLn2 = 0.6931471805599453;
 /// Does not depend on a target: partial sums are laid out before there is one.
 static SelectiveShape gradientShape(const SelectiveBuffers &in) {
   SelectiveShape s{};
-  s.width = in.states <= 2 ? 2 : 4;
-  // At most 16 lanes: half a warp's states make room for two rows of sums.
+  s.width = in.states <= 8 ? 2 : 4;
+  // At most 16 lanes: half a warp's states make room for two rows of sums. At
+  // least 4, as a thread keeps what 4 steps of a chunk read in registers.
+  constexpr int64_t kMaxColumns = 4;
   s.splitInto(in.states, 8, 16);
+  if (s.lanes < 4)
+    s.split(in.states, 4);
   // Shared memory for the states of a chunk, which has at least half as many
   // steps as the block has channels.
   int64_t room = s.padded <= 32 ? 8192 : 16384;
-  s.channels = std::min<int64_t>(64, llvm::PowerOf2Ceil(in.groupSize));
   auto fits = [&](int64_t channels, int64_t steps) {
-    return channels * steps * s.padded <= room;
+    return channels * steps * s.padded <= room &&
+           steps <= kMaxColumns * s.lanes;
   };
-  while (s.channels > 1 && (!fits(s.channels, std::max<int64_t>(
-                                                  s.channels / 2, 8)) ||
-                            s.threads() > 256))
+  s.channels = std::min<int64_t>(64, llvm::PowerOf2Ceil(in.groupSize));
+  while (s.channels > 1 &&
+         (!fits(s.channels, std::max<int64_t>(s.channels / 2, 8)) ||
+          s.threads() > 256))
     s.channels /= 2;
   while (s.lanes < 16 &&
          (s.threads() < 32 || (s.threads() < 128 && s.perLane > s.width)))
