@@ -55,11 +55,10 @@ public:
   Values run(Pair state, ValueRange carried, const Walk &walk);
   /// A state of this channel, zero where there is none.
   Value loadState(Value state) {
-    return state ? load(bufferOf(state), {batch, channel}, isChannel)
-                 : number(0.0);
+    return state ? loadOnce(bufferOf(state), {batch, channel}) : number(0.0);
   }
   Value loadChannel(Value vector) {
-    return load(bufferOf(vector), channel, isChannel);
+    return loadOnce(bufferOf(vector), channel);
   }
   /// Stores a number of the channel, which one thread does, into a result.
   void storeState(Value number, Value result) {
@@ -125,6 +124,8 @@ public:
   Value channel, isChannel; // number; i1 or null
 
 private:
+  Value loadOnce(Value buffer, ValueRange at);
+
   /// A power of a decay, to about 48 bits: the same factor comes again with each
   /// chunk, and so would its error.
   struct Power {
@@ -160,6 +161,16 @@ void LinearThreads::open(const TileTarget &target) {
   channel = add(mul(rem(block, tiles), channels), lane);
   if (numChannels % channels != 0)
     isChannel = below(channel, numChannels);
+}
+
+/// A number of the channel, which one thread reads for all.
+Value LinearThreads::loadOnce(Value buffer, ValueRange at) {
+  if (ranks == 1)
+    return load(buffer, at, isChannel);
+  Value all = shared(channels);
+  when(equal(rank, 0), [&] { put(load(buffer, at, isChannel), all, lane); });
+  barrier();
+  return get(all, lane);
 }
 
 /// A thread's steps from `first` on. Threads whose steps all exist read them
