@@ -109,7 +109,6 @@ private:
   Value stackPlace(Value t, int64_t k);
   void walkForward(Value first, ValueRange states);
   Values walkBackward(Value first, ValueRange carried);
-  Values sumOverChannels(Values terms);
   void storeRowsOf(Value result, Value first, int64_t number);
   void finish(Value first, const Columns &columns, Sums &sums);
   void storeColumnSum(Value sum, Value result);
@@ -331,28 +330,6 @@ void Backward::walkForward(Value first, ValueRange states) {
   });
 }
 
-/// Sums terms over the channels of a warp. While there are terms left to share,
-/// lanes that differ in a bit of the channel take one half each.
-ThreadBuilder::Values Backward::sumOverChannels(Values terms) {
-  for (int64_t bit = shape.lanes; bit < 32; bit *= 2) {
-    if (terms.size() % 2 != 0) {
-      for (Value &v : terms)
-        v = sumLanes(v, 2, bit);
-      continue;
-    }
-    size_t half = terms.size() / 2;
-    Value upper = equal(rem(div(thread, bit), 2), 1);
-    Values next;
-    for (size_t j = 0; j < half; ++j) {
-      Value mine = select(upper, terms[j + half], terms[j]);
-      Value other = select(upper, terms[j], terms[j + half]);
-      next.push_back(plus(mine, exchange(other, bit)));
-    }
-    terms = std::move(next);
-  }
-  return terms;
-}
-
 /// Carries g and da.
 ThreadBuilder::Values Backward::walkBackward(Value first, ValueRange carried) {
   Value steps = stepsOf(first);
@@ -390,8 +367,8 @@ ThreadBuilder::Values Backward::walkBackward(Value first, ValueRange carried) {
       dc.push_back(times(h, ds));
     }
     // The states of this step were used: their place takes the sums.
-    Values sums = sumOverChannels(db);
-    llvm::append_range(sums, sumOverChannels(dc));
+    Values sums = shareSums(db, 32 / shape.lanes, shape.lanes);
+    llvm::append_range(sums, shareSums(dc, 32 / shape.lanes, shape.lanes));
     for (int64_t j = 0; j < static_cast<int64_t>(sums.size());) {
       int64_t run = j % shape.width == 0 &&
                             j + shape.width <= static_cast<int64_t>(sums.size())

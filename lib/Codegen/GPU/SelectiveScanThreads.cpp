@@ -20,7 +20,8 @@ public:
 
 private:
   Values load(Value first);
-  Values walk(Value first, ValueRange states);
+  Values step(Value t, ValueRange states, Value &sum);
+  Values walk(ValueRange states);
   void finish(Value first, ValueRange u, ValueRange z);
 
   SelectiveScanOp op;
@@ -40,34 +41,54 @@ ThreadBuilder::Values Forward::load(Value first) {
   });
 }
 
-ThreadBuilder::Values Forward::walk(Value first, ValueRange states) {
-  return loop(index(0), stepsOf(first), states, [&](Value t, ValueRange h) {
-    Values sizes = get(xs, mul(place(t, owner), 2), 2);
-    Values brow = rowOf(bs, t), crow = rowOf(cs, t);
-    Value starts;
-    if (resets)
-      starts = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::ONE,
-                                     get(resets, t), number(0.0));
-    Values next, sums(shape.width);
-    for (int64_t k = 0; k < shape.perLane; ++k) {
-      Value before = starts ? select(starts, number(0.0), h[k]) : h[k];
-      next.push_back(fma(exp2(times(sizes[0], rate[k])), before,
-                         times(sizes[1], brow[k])));
-      Value &sum = sums[k % shape.width];
-      sum = sum ? fma(next[k], crow[k], sum) : times(next[k], crow[k]);
-    }
-    // Several chains, then a tree.
-    while (sums.size() > 1) {
-      size_t half = sums.size() / 2;
-      for (size_t i = 0; i < half; ++i)
-        sums[i] = plus(sums[i], sums[i + half]);
-      sums.resize(half);
-    }
-    Value y = sumLanes(sums[0], shape.lanes);
-    when(shape.lanes == 1 ? Value() : equal(part, 0),
-         [&] { put(y, ys, place(t, owner)); });
-    return next;
-  });
+/// One step: fills `sum` with this lane's part of y.
+ThreadBuilder::Values Forward::step(Value t, ValueRange h, Value &sum) {
+  Values sizes = get(xs, mul(place(t, owner), 2), 2);
+  Values brow = rowOf(bs, t), crow = rowOf(cs, t);
+  Value starts;
+  if (resets)
+    starts = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::ONE,
+                                   get(resets, t), number(0.0));
+  Values next, sums(shape.width);
+  for (int64_t k = 0; k < shape.perLane; ++k) {
+    Value before = starts ? select(starts, number(0.0), h[k]) : h[k];
+    next.push_back(fma(exp2(times(sizes[0], rate[k])), before,
+                       times(sizes[1], brow[k])));
+    Value &part = sums[k % shape.width];
+    part = part ? fma(next[k], crow[k], part) : times(next[k], crow[k]);
+  }
+  // Several chains, then a tree.
+  for (size_t half = sums.size() / 2; half > 0; half /= 2)
+    for (size_t i = 0; i < half; ++i)
+      sums[i] = plus(sums[i], sums[i + half]);
+  sum = sums[0];
+  return next;
+}
+
+/// Walks over a chunk, a few steps at once, whose sums lanes share.
+ThreadBuilder::Values Forward::walk(ValueRange states) {
+  int64_t together = std::min<int64_t>(shape.steps, shape.perLane > 8 ? 2 : 4);
+  return loop(
+      index(0), index(shape.steps / together), states,
+      [&](Value i, ValueRange h) {
+        Value first = mul(i, together);
+        Values next = llvm::to_vector_of<Value>(h), sums(together);
+        for (int64_t t = 0; t < together; ++t)
+          next = step(add(first, t), next, sums[t]);
+        sums = shareSums(sums, shape.lanes);
+        // Bits of the lane say which steps it has, from the highest on.
+        Value at = first;
+        int64_t share = together, bits = 1;
+        for (; bits < shape.lanes && share > 1; bits *= 2) {
+          share /= 2;
+          at = add(at, mul(rem(div(part, bits), 2), share));
+        }
+        when(bits < shape.lanes ? below(part, bits) : Value(), [&] {
+          for (int64_t t = 0; t < share; ++t)
+            put(sums[t], ys, place(add(at, t), owner));
+        });
+        return next;
+      });
 }
 
 void Forward::finish(Value first, ValueRange u, ValueRange z) {
@@ -111,11 +132,15 @@ void Forward::build() {
         for (int64_t c = 0; c < columns; ++c)
           when(hasColumn(c), [&] {
             auto [dt, x] = sizes(u[c], delta[c]);
+            // A step that does not exist leaves the states as they are.
+            if (length % shape.steps != 0)
+              dt = select(below(add(first, columnStep(c)), length), dt,
+                          number(0.0));
             put(ValueRange{dt, x}, xs, mul(place(columnStep(c), column), 2));
           });
         barrier();
         Values ahead = load(add(first, shape.steps));
-        Values result = walk(first, states);
+        Values result = walk(states);
         barrier();
         finish(first, u, z);
         llvm::append_range(result, ahead);

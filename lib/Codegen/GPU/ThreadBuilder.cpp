@@ -280,3 +280,23 @@ Value ThreadBuilder::sumLanes(Value x, int64_t lanes, int64_t first) {
     x = plus(x, exchange(x, bit));
   return x;
 }
+
+Values ThreadBuilder::shareSums(Values terms, int64_t lanes, int64_t first) {
+  for (int64_t bit = first; bit < lanes * first; bit *= 2) {
+    if (terms.size() % 2 != 0) {
+      for (Value &v : terms)
+        v = plus(v, exchange(v, bit));
+      continue;
+    }
+    size_t half = terms.size() / 2;
+    Value upper = equal(rem(div(thread, bit), 2), 1);
+    Values next;
+    for (size_t j = 0; j < half; ++j) {
+      Value mine = select(upper, terms[j + half], terms[j]);
+      Value other = select(upper, terms[j], terms[j + half]);
+      next.push_back(plus(mine, exchange(other, bit)));
+    }
+    terms = std::move(next);
+  }
+  return terms;
+}
