@@ -67,7 +67,8 @@ ThreadBuilder::Values Forward::step(Value t, ValueRange h, Value &sum) {
 
 /// Walks over a chunk, a few steps at once, whose sums lanes share.
 ThreadBuilder::Values Forward::walk(ValueRange states) {
-  int64_t together = std::min<int64_t>(shape.steps, shape.perLane > 8 ? 2 : 4);
+  int64_t together = shape.perLane > 16 ? 1 : shape.perLane > 8 ? 2 : 4;
+  together = std::min(together, shape.steps);
   return loop(
       index(0), index(shape.steps / together), states,
       [&](Value i, ValueRange h) {

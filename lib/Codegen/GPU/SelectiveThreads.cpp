@@ -90,7 +90,8 @@ SelectiveShape heddle::selectiveShape(const SelectiveBuffers &in,
   };
   double most = 1.2 * traffic(in.channels / in.groupSize);
   bool fills = in.batches * tiles(32) >= target.threads;
-  while (s.channels > 8 && in.batches * tiles(s.channels) < target.threads) {
+  while (s.channels > 8 && s.threads() > 64 &&
+         in.batches * tiles(s.channels) < target.threads) {
     int64_t next = s.channels / 2;
     if (traffic(tiles(next)) > most && !(fills && next >= 32))
       break;
@@ -105,7 +106,8 @@ SelectiveShape heddle::selectiveShape(const SelectiveBuffers &in,
     s.split(in.states, 2 * s.lanes);
   s.channels = std::max(s.channels, 32 / s.lanes);
   s.count(in);
-  s.steps = s.lanes == 1 || s.perLane > 16 ? 8 : 16;
+  // A thread keeps what 4 steps of a chunk read in registers.
+  s.steps = std::min<int64_t>(s.perLane > 16 ? 8 : 16, 4 * s.lanes);
   s.steps = std::min<int64_t>(
       s.steps, llvm::PowerOf2Ceil(std::max<int64_t>(1, in.length)));
   return s;

@@ -244,6 +244,11 @@ struct ConvertLanesToNVVM
     f->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), b.getUnitAttr());
     if (DenseI32ArrayAttr size = kernel.getKnownBlockSizeAttr())
       f->setAttr(NVVM::NVVMDialect::getReqntidAttrName(), size);
+    // ptxas spills a little where that fits another block on a multiprocessor,
+    // unless one block is said to do. Scans are as many blocks as they are.
+    if (f->hasAttr(heddle::kKernelThreads))
+      f->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
+                 b.getI32IntegerAttr(1));
     f.getBody().takeBody(kernel.getBody());
     f.walk([](gpu::ReturnOp op) {
       OpBuilder b(op);
