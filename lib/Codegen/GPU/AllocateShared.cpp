@@ -8,9 +8,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "heddle/Codegen/Passes.h"
+#include "heddle/Codegen/Tile/KernelBody.h"
 #include "heddle/Dialect/HeddleGpu/IR/HeddleGpu.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -93,6 +95,17 @@ struct GpuAllocateShared
       total = std::max(total, tile->offset + tile->bytes);
       tile->op.setOffset(tile->offset);
     }
+    // Buffers of programs of threads, which place their own barriers, live as
+    // long as the kernel.
+    kernel.walk([&](memref::AllocOp op) {
+      auto type = op.getType();
+      if (!gpu::GPUDialect::hasWorkgroupMemoryAddressSpace(type))
+        return;
+      total = llvm::alignTo(total, 128);
+      op->setAttr(heddle::kSharedOffset,
+                  OpBuilder(kernel).getI64IntegerAttr(total));
+      total += type.getNumElements() * type.getElementTypeBitWidth() / 8;
+    });
     kernel->setAttr(HeddleGpuDialect::kSharedBytesAttrName,
                     OpBuilder(kernel).getI64IntegerAttr(llvm::alignTo(total, 16)));
   }

@@ -206,7 +206,8 @@ struct ConvertTileToGpu
       auto family = kernel->getAttrOfType<StringAttr>(kKernelFamily);
       if (!family)
         continue;
-      if (family.getValue() == "loops") {
+      if (family.getValue() == "loops" ||
+          kernel->hasAttr(kKernelThreads)) {
         if (failed(lowerLoopsToGpu(kernel)))
           return signalPassFailure();
         continue;

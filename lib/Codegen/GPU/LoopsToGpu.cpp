@@ -35,7 +35,8 @@ LogicalResult heddle::lowerLoopsToGpu(func::FuncOp kernel) {
   f->setAttr(heddle_gpu::HeddleGpuDialect::kWarpsAttrName,
              b.getI64IntegerAttr(llvm::divideCeil(threads, 32)));
   f->setAttr("heddle.grid", b.getI64IntegerAttr(blocks));
-  f->setAttr(kIndexBits, b.getI64IntegerAttr(64));
+  if (!f->hasAttr(kIndexBits))
+    f->setAttr(kIndexBits, b.getI64IntegerAttr(64));
 
   Block &entry = f.getBody().front(), &old = kernel.getBody().front();
   for (auto [from, to] : llvm::zip(old.getArguments(), entry.getArguments()))

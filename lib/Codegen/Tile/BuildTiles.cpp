@@ -1,5 +1,6 @@
 //===- BuildTiles.cpp - kernel bodies become tile programs ----------------===//
 
+#include "heddle/Codegen/GPU/ScanThreads.h"
 #include "heddle/Codegen/Passes.h"
 #include "heddle/Codegen/Tile/AttentionProblem.h"
 #include "heddle/Codegen/Tile/KernelBody.h"
@@ -7,11 +8,13 @@
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Transforms/RegionUtils.h"
 
@@ -61,6 +64,8 @@ struct BuildTiles : heddle::impl::BuildTilesPassBase<BuildTiles> {
           : family.getValue() == "attention_grad"
               ? buildAttentionGradTile(kernel, target)
           : family.getValue() == "loops"   ? buildLoopsKernel(kernel, target)
+          : family.getValue() == "scan" && target.blockThreads > 1
+              ? buildScanThreads(kernel, target)
           : family.getValue() == "scan"    ? buildScanTile(kernel, target)
                                            : buildRowsTile(kernel, target);
       if (failed(built))
@@ -79,7 +84,8 @@ struct VerifyTiles : heddle::impl::VerifyTilesPassBase<VerifyTiles> {
   void runOnOperation() override {
     for (auto kernel : getOperation().getOps<func::FuncOp>()) {
       auto family = kernel->getAttrOfType<StringAttr>(kKernelFamily);
-      if (!family || family.getValue() == "loops")
+      if (!family || family.getValue() == "loops" ||
+          kernel->hasAttr(kKernelThreads))
         continue;
       auto grids = kernel.getOps<scf::ForallOp>();
       if (!llvm::hasSingleElement(grids)) {

@@ -7,6 +7,7 @@
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -46,16 +47,19 @@ struct ConvertHeddleGpuToLanes
     populateSharedPatterns(types, patterns);
     populateComputePatterns(types, patterns);
     populateConvertLayoutPatterns(types, patterns);
+    populateThreadPatterns(types, patterns);
     populateFunctionOpInterfaceTypeConversionPattern<gpu::GPUFuncOp>(patterns,
                                                                     types);
     ConversionTarget target(*context);
     scf::populateSCFStructuralTypeConversionsAndLegality(types, patterns,
                                                          target);
     target.addIllegalDialect<HeddleGpuDialect>();
-    target.addIllegalOp<memref::LoadOp, memref::StoreOp, memref::GetGlobalOp,
-                        tensor::SplatOp>();
+    target.addIllegalOp<memref::AllocOp, memref::LoadOp, memref::StoreOp,
+                        memref::GetGlobalOp, tensor::SplatOp, gpu::BarrierOp,
+                        gpu::ShuffleOp>();
     target.addLegalDialect<LLVM::LLVMDialect, NVVM::NVVMDialect,
                            vector::VectorDialect>();
+    target.addIllegalOp<vector::LoadOp, vector::StoreOp>();
     target.addDynamicallyLegalOp<gpu::GPUFuncOp>([&](gpu::GPUFuncOp f) {
       return types.isSignatureLegal(f.getFunctionType());
     });

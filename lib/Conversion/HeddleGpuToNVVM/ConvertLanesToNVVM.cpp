@@ -247,6 +247,11 @@ struct ConvertLanesToNVVM
     if (auto blocks = kernel->getAttrOfType<IntegerAttr>(heddle::kKernelMinBlocks))
       f->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
                  b.getI32IntegerAttr(blocks.getInt()));
+    // ptxas spills a little where that fits another block on a multiprocessor,
+    // unless one block is said to do. Scans are as many blocks as they are.
+    if (f->hasAttr(heddle::kKernelThreads))
+      f->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
+                 b.getI32IntegerAttr(1));
     f.getBody().takeBody(kernel.getBody());
     f.walk([](gpu::ReturnOp op) {
       OpBuilder b(op);

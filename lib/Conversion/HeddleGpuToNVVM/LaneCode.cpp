@@ -4,6 +4,7 @@
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -27,7 +28,9 @@ LaneTypes::LaneTypes() {
     return LLVM::LLVMPointerType::get(type.getContext(), kSharedSpace);
   });
   addConversion([](MemRefType type) -> Type {
-    return LLVM::LLVMPointerType::get(type.getContext(), kGlobalSpace);
+    bool shared = gpu::GPUDialect::hasWorkgroupMemoryAddressSpace(type);
+    return LLVM::LLVMPointerType::get(type.getContext(),
+                                      shared ? kSharedSpace : kGlobalSpace);
   });
   auto cast = [](OpBuilder &b, Type type, ValueRange inputs,
                  Location loc) -> Value {

@@ -166,6 +166,8 @@ void populateSharedPatterns(const LaneTypes &types,
                             mlir::RewritePatternSet &patterns);
 void populateComputePatterns(const LaneTypes &types,
                              mlir::RewritePatternSet &patterns);
+void populateThreadPatterns(const LaneTypes &types,
+                            mlir::RewritePatternSet &patterns);
 void populateConvertLayoutPatterns(const LaneTypes &types,
                                    mlir::RewritePatternSet &patterns);
 

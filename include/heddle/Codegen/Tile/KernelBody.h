@@ -32,6 +32,11 @@ constexpr llvm::StringLiteral kKernelTurns = "heddle.turns";
 /// On a GPU: blocks that the registers of a multiprocessor are to hold at once,
 /// where the builder knows. Without it ptxas aims higher and may spill.
 constexpr llvm::StringLiteral kKernelMinBlocks = "heddle.min_blocks";
+/// On a GPU, a unit: the grid is (blocks, threads), and the body is what one
+/// thread does.
+constexpr llvm::StringLiteral kKernelThreads = "heddle.threads";
+/// On a memref.alloc of shared memory: where it lies, in bytes.
+constexpr llvm::StringLiteral kSharedOffset = "heddle.shared_offset";
 /// On a GPU: bits of the kernel's index values; 32 where it is absent.
 constexpr llvm::StringLiteral kIndexBits = "heddle.index_bits";
 

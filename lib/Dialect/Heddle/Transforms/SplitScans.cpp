@@ -1,5 +1,6 @@
 //===- SplitScans.cpp - sums over blocks leave the scan kernels -----------===//
 
+#include "heddle/Codegen/GPU/ScanThreads.h"
 #include "heddle/Codegen/Tile/TileBuilder.h"
 #include "heddle/Dialect/Heddle/IR/Heddle.h"
 #include "heddle/Dialect/Heddle/Transforms/Passes.h"
@@ -32,9 +33,32 @@ static SmallVector<ReassociationIndices> merge(int64_t begin, int64_t end,
   return groups;
 }
 
+/// The sum of the rows of a (rows, count) tensor, given as one of rank 1: on a
+/// GPU each thread adds one column, neighbours side by side.
+static Value sumStrided(OpBuilder &b, Location loc, Value flat, Value init,
+                        int64_t rows) {
+  int64_t count = cast<RankedTensorType>(init.getType()).getDimSize(0);
+  AffineExpr column = b.getAffineDimExpr(0), row = b.getAffineDimExpr(1);
+  auto map = [&](AffineExpr e) {
+    return AffineMap::get(2, 0, e, b.getContext());
+  };
+  // The map says nothing of the number of rows: another operand does.
+  Value all = tensor::EmptyOp::create(b, loc, ArrayRef<int64_t>{rows},
+                                      b.getF32Type());
+  return linalg::GenericOp::create(
+             b, loc, init.getType(), ValueRange{flat, all}, init,
+             {map(row * count + column), map(row), map(column)},
+             {utils::IteratorType::parallel, utils::IteratorType::reduction},
+             [](OpBuilder &nested, Location l, ValueRange args) {
+               Value next = arith::AddFOp::create(nested, l, args[2], args[0]);
+               linalg::YieldOp::create(nested, l, next);
+             })
+      .getResult(0);
+}
+
 /// The sum of `parts` over its leading axis, in the element type of `type`.
 static Value sumParts(OpBuilder &b, Location loc, Value parts,
-                      RankedTensorType type) {
+                      RankedTensorType type, const TileTarget &target) {
   auto partsType = cast<RankedTensorType>(parts.getType());
   int64_t rank = partsType.getRank();
   auto shaped = [&](ArrayRef<int64_t> shape) {
@@ -47,7 +71,12 @@ static Value sumParts(OpBuilder &b, Location loc, Value parts,
   } else {
     int64_t count = type.getNumElements();
     Value flat = parts;
-    if (rank > 2)
+    bool strided = target.matrixUnits;
+    if (strided)
+      flat = tensor::CollapseShapeOp::create(
+          b, loc, shaped({partsType.getNumElements()}), parts,
+          merge(0, rank, rank));
+    else if (rank > 2)
       flat = tensor::CollapseShapeOp::create(
           b, loc, shaped({partsType.getDimSize(0), count}), parts,
           merge(1, rank, rank));
@@ -56,7 +85,11 @@ static Value sumParts(OpBuilder &b, Location loc, Value parts,
     Value init = tensor::EmptyOp::create(b, loc, ArrayRef<int64_t>{count},
                                          partsType.getElementType());
     init = linalg::FillOp::create(b, loc, zero, init).getResult(0);
-    sum = linalg::ReduceOp::create(
+    if (strided)
+      sum = sumStrided(b, loc, flat, init, partsType.getDimSize(0));
+    else
+      sum =
+          linalg::ReduceOp::create(
               b, loc, flat, init, ArrayRef<int64_t>{0},
               [](OpBuilder &nested, Location l, ValueRange args) {
                 Value next = arith::AddFOp::create(nested, l, args[1], args[0]);
@@ -73,14 +106,15 @@ static Value sumParts(OpBuilder &b, Location loc, Value parts,
 }
 
 /// Replaces `op` by `whole`, whose results may have a leading axis of parts.
-static void replaceBySums(IRRewriter &b, Operation *op, Operation *whole) {
+static void replaceBySums(IRRewriter &b, Operation *op, Operation *whole,
+                          const TileTarget &target) {
   for (auto [from, to] : llvm::zip(op->getResults(), whole->getResults())) {
     if (from.use_empty())
       continue;
     Value value = to;
     if (from.getType() != to.getType())
-      value =
-          sumParts(b, op->getLoc(), to, cast<RankedTensorType>(from.getType()));
+      value = sumParts(b, op->getLoc(), to,
+                       cast<RankedTensorType>(from.getType()), target);
     b.replaceAllUsesWith(from, value);
   }
   b.eraseOp(op);
@@ -88,7 +122,8 @@ static void replaceBySums(IRRewriter &b, Operation *op, Operation *whole) {
 
 static void split(SelectiveScanGradOp op, const TileTarget &target) {
   IRRewriter b(op);
-  int64_t parts = selectiveScanParts(op, target);
+  int64_t parts = target.matrixUnits ? selectiveScanThreadParts(op, target)
+                                     : selectiveScanParts(op, target);
   Type f32 = b.getF32Type();
   auto open = [&](Value gradient, int64_t leading) -> Type {
     if (!gradient)
@@ -109,11 +144,11 @@ static void split(SelectiveScanGradOp op, const TileTarget &target) {
       op.getDeltaBias(), op.getInitialState(), op.getResetIds(), op.getDy(),
       op.getDfinalState(), op.getDeltaSoftplusAttr(), op.getReverseAttr(),
       b.getI64IntegerAttr(parts));
-  replaceBySums(b, op, whole);
+  replaceBySums(b, op, whole, target);
 }
 
 /// The same for an `a` that is constant over time: one part per batch entry.
-static void split(LinearScanGradOp op) {
+static void split(LinearScanGradOp op, const TileTarget &target) {
   IRRewriter b(op);
   Type ofA = RankedTensorType::get(
       {op.getH().getType().getDimSize(0), op.getH().getType().getDimSize(2)},
@@ -126,7 +161,7 @@ static void split(LinearScanGradOp op) {
       op.getAImag(), op.getHImag(), op.getDhImag(), op.getInitialState(),
       op.getInitialStateImag(), op.getDfinalState(), op.getDfinalStateImag(),
       op.getResetIds(), op.getReverseAttr(), b.getUnitAttr());
-  replaceBySums(b, op, whole);
+  replaceBySums(b, op, whole, target);
 }
 
 namespace {
@@ -151,7 +186,7 @@ struct SplitScans : heddle::impl::SplitScansPassBase<SplitScans> {
         linear.push_back(op);
     });
     for (LinearScanGradOp op : linear)
-      split(op);
+      split(op, target);
   }
 };
 } // namespace

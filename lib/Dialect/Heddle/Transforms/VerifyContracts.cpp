@@ -51,13 +51,6 @@ static std::string opProblem(Operation *op, StringRef target) {
           "ops";
     return text;
   }
-  bool onCpuOnly = isa<SelectiveScanOp, SelectiveScanGradOp, LinearScanOp,
-                       LinearScanGradOp, SsdOp>(op);
-  if (target == "gpu" && onCpuOnly) {
-    os << "'" << op->getName()
-       << "' has no " << target << " kernel yet; run it with --device=reference";
-    return text;
-  }
   if (target == "gpu" && isa<AttentionGradOp>(op)) {
     os << "'" << op->getName()
        << "' has no gpu kernel yet; use --target=cpu, or run it with "

@@ -12,6 +12,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
 namespace heddle_gpu {
@@ -38,7 +39,7 @@ static bool isKnown(Operation *op) {
   return isa_and_nonnull<HeddleGpuDialect, arith::ArithDialect,
                          math::MathDialect, scf::SCFDialect,
                          memref::MemRefDialect, gpu::GPUDialect,
-                         func::FuncDialect>(op->getDialect()) ||
+                         func::FuncDialect, vector::VectorDialect>(op->getDialect()) ||
          isa<tensor::SplatOp, affine::AffineApplyOp, affine::AffineMinOp,
              affine::AffineMaxOp>(op);
 }

@@ -1,0 +1,30 @@
+//===- ScanThreads.h - scans as programs of threads -------------*- C++ -*-===//
+//
+// On a GPU a step of a scan is too little work for a tile: what counts is which
+// thread holds which state. The builders here write what one thread does, with
+// exchanges in its warp and shared buffers; docs/scans.md describes both forms.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef HEDDLE_CODEGEN_GPU_SCANTHREADS_H
+#define HEDDLE_CODEGEN_GPU_SCANTHREADS_H
+
+#include "heddle/Codegen/Tile/TileBuilder.h"
+
+namespace heddle {
+
+/// Writes a kernel of family `scan` as an scf.forall over (blocks, threads)
+/// whose body works on scalars, memref.alloc in shared memory, gpu.shuffle and
+/// gpu.barrier, and marks it `heddle.threads`. Emits an error and fails for a
+/// scan with more states to a channel than a block holds (512).
+llvm::LogicalResult buildScanThreads(mlir::func::FuncOp kernel,
+                                     const TileTarget &target);
+
+/// Blocks that share the channels of a batch entry in the gradient of a
+/// selective scan on a GPU.
+int64_t selectiveScanThreadParts(SelectiveScanGradOp op,
+                                 const TileTarget &target);
+
+} // namespace heddle
+
+#endif // HEDDLE_CODEGEN_GPU_SCANTHREADS_H

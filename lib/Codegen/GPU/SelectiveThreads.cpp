@@ -1,0 +1,282 @@
+//===- SelectiveThreads.cpp - who holds what in a selective scan ----------===//
+
+#include "SelectiveThreads.h"
+
+#include <numeric>
+
+using namespace mlir;
+using namespace heddle;
+
+static constexpr double kLog2e = 1.4426950408889634;
+
+//===----------------------------------------------------------------------===//
+// The shape of a block
+//===----------------------------------------------------------------------===//
+
+template <typename OpTy> SelectiveBuffers SelectiveBuffers::of(OpTy op) {
+  SelectiveBuffers in{bufferOf(op.getU()),
+                      bufferOf(op.getDelta()),
+                      bufferOf(op.getA()),
+                      bufferOf(op.getB()),
+                      bufferOf(op.getC()),
+                      bufferOf(op.getD()),
+                      bufferOf(op.getZ()),
+                      bufferOf(op.getDeltaBias()),
+                      bufferOf(op.getInitialState()),
+                      bufferOf(op.getResetIds()),
+                      op.getDeltaSoftplus(),
+                      op.getReverse(),
+                      extent(op.getU(), 0),
+                      extent(op.getU(), 1),
+                      extent(op.getU(), 2),
+                      extent(op.getA(), 1),
+                      0};
+  for (Value rows : {op.getB(), op.getC()}) {
+    bool grouped = cast<RankedTensorType>(rows.getType()).getRank() == 4;
+    int64_t size = in.channels / (grouped ? extent(rows, 2) : 1);
+    in.groupSize = std::gcd(in.groupSize, size);
+  }
+  in.groupSize = std::max<int64_t>(1, in.groupSize);
+  return in;
+}
+template SelectiveBuffers SelectiveBuffers::of(SelectiveScanOp op);
+template SelectiveBuffers SelectiveBuffers::of(SelectiveScanGradOp op);
+
+std::string SelectiveShape::name() const {
+  return ("c" + Twine(channels) + "_l" + Twine(lanes) + "_t" + Twine(steps))
+      .str();
+}
+
+void SelectiveShape::split(int64_t states, int64_t over) {
+  lanes = over;
+  int64_t runs = llvm::divideCeil(states, width);
+  perLane = width * std::max<int64_t>(1, llvm::divideCeil(runs, lanes));
+  padded = perLane * lanes;
+}
+
+void SelectiveShape::splitInto(int64_t states, int64_t most,
+                               int64_t maxLanes) {
+  split(states, 1);
+  while (perLane > most && lanes < maxLanes)
+    split(states, 2 * lanes);
+}
+
+void SelectiveShape::count(const SelectiveBuffers &in) {
+  tilesPerGroup = llvm::divideCeil(in.groupSize, channels);
+  tiles = in.channels / in.groupSize * tilesPerGroup;
+}
+
+SelectiveShape heddle::selectiveShape(const SelectiveBuffers &in,
+                                      const TileTarget &target) {
+  constexpr int64_t kMaxThreads = 512;
+  SelectiveShape s{};
+  s.width = in.states == 1 ? 1 : in.states == 2 ? 2 : 4;
+  // Registers of a thread: the state and its rate.
+  s.splitInto(in.states, 16);
+  s.channels = std::min<int64_t>(128, llvm::PowerOf2Ceil(in.groupSize));
+  if (s.threads() > kMaxThreads)
+    s.splitInto(in.states, 32);
+  while (s.threads() > kMaxThreads && s.channels > 1)
+    s.channels /= 2;
+  auto tiles = [&](int64_t channels) {
+    return in.channels / in.groupSize *
+           static_cast<int64_t>(llvm::divideCeil(in.groupSize, channels));
+  };
+  // Fewer channels to a block where the device is not full; each block reads
+  // the rows of b and c, which may cost a quarter of the least traffic, or more
+  // where that fills the device.
+  auto traffic = [&](int64_t tiles) {
+    return 3.0 * in.channels + 2.0 * in.states * tiles;
+  };
+  double most = 1.2 * traffic(in.channels / in.groupSize);
+  bool fills = in.batches * tiles(32) >= target.threads;
+  while (s.channels > 8 && s.threads() > 64 &&
+         in.batches * tiles(s.channels) < target.threads) {
+    int64_t next = s.channels / 2;
+    if (traffic(tiles(next)) > most && !(fills && next >= 32))
+      break;
+    s.channels = next;
+  }
+  // More lanes to a channel for the same reason, and for whole warps.
+  while (s.lanes < 32 &&
+         (s.threads() < 32 ||
+          (s.perLane > s.width && s.threads() < 256 &&
+           in.batches * tiles(s.channels) * s.threads() <
+               256 * target.threads)))
+    s.split(in.states, 2 * s.lanes);
+  s.channels = std::max(s.channels, 32 / s.lanes);
+  s.count(in);
+  // A thread keeps what 4 steps of a chunk read in registers.
+  s.steps = std::min<int64_t>(s.perLane > 16 ? 8 : 16, 4 * s.lanes);
+  s.steps = std::min<int64_t>(
+      s.steps, llvm::PowerOf2Ceil(std::max<int64_t>(1, in.length)));
+  return s;
+}
+
+//===----------------------------------------------------------------------===//
+// The block
+//===----------------------------------------------------------------------===//
+
+void SelectiveThreads::open() {
+  openGrid(std::max<int64_t>(1, in.batches * shape.tiles), shape.threads());
+  kernel->setAttr(kKernelTile, b.getStringAttr(shape.name()));
+  batch = div(block, shape.tiles);
+  tile = rem(block, shape.tiles);
+  owner = div(thread, shape.lanes);
+  part = rem(thread, shape.lanes);
+  column = rem(thread, shape.channels);
+  row = div(thread, shape.channels);
+  Value inGroup = mul(rem(tile, shape.tilesPerGroup), shape.channels);
+  base = add(mul(div(tile, shape.tilesPerGroup), in.groupSize), inGroup);
+  if (in.groupSize % shape.channels == 0)
+    return;
+  isOwner = below(add(inGroup, owner), in.groupSize);
+  isColumn = below(add(inGroup, column), in.groupSize);
+}
+
+void SelectiveThreads::loadConstants() {
+  rate = loadStates(in.a, /*batched=*/false);
+  for (Value &r : rate)
+    r = times(r, number(kLog2e));
+  auto ofColumn = [&](Value buffer) {
+    return buffer ? load(buffer, add(base, column), isColumn) : Value();
+  };
+  bias = ofColumn(in.deltaBias);
+  skip = ofColumn(in.d);
+}
+
+ThreadBuilder::Values SelectiveThreads::loadStates(Value buffer, bool batched) {
+  Values states;
+  for (int64_t k = 0; k < shape.perLane; ++k) {
+    Values at;
+    if (batched)
+      at.push_back(batch);
+    at.append({add(base, owner), state(k)});
+    states.push_back(load(buffer, at, both(isOwner, isState(k))));
+  }
+  return states;
+}
+
+ThreadBuilder::Values SelectiveThreads::initialStates() {
+  if (in.initialState)
+    return loadStates(in.initialState, /*batched=*/true);
+  return Values(shape.perLane, number(0.0));
+}
+
+void SelectiveThreads::storeStates(ValueRange states, Value buffer,
+                                   ValueRange leading) {
+  for (int64_t k = 0; k < shape.perLane; ++k) {
+    Values at(leading.begin(), leading.end());
+    at.append({add(base, owner), state(k)});
+    store(states[k], buffer, at, both(isOwner, isState(k)));
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Chunks
+//===----------------------------------------------------------------------===//
+
+ThreadBuilder::Values
+SelectiveThreads::loadChunk(Value first,
+                            function_ref<void(bool, Values &)> body) {
+  auto form = [&](bool whole) {
+    Values values;
+    body(whole, values);
+    return values;
+  };
+  Value last = add(first, shape.steps - 1);
+  return when(
+      below(last, length), [&] { return form(true); },
+      [&] { return form(false); });
+}
+
+void SelectiveThreads::loadColumns(Value buffer, Value first, bool whole,
+                                   Values &values) {
+  for (int64_t i = 0; i < columnsPerThread(); ++i) {
+    Value step = add(first, columnStep(i));
+    Value exists = both(isColumn, hasColumn(i));
+    if (!whole)
+      exists = both(exists, below(step, length));
+    values.push_back(
+        load(buffer, {batch, position(step), add(base, column)}, exists));
+  }
+}
+
+void SelectiveThreads::storeColumn(Value number, Value buffer, Value first,
+                                   int64_t i) {
+  Value step = add(first, columnStep(i));
+  Value exists = both(isColumn, hasStep(first, i));
+  store(number, buffer, {batch, position(step), add(base, column)}, exists);
+}
+
+void SelectiveThreads::loadRows(Value buffer, Value first, bool whole,
+                                Values &values) {
+  Value group;
+  if (auto type = cast<MemRefType>(buffer.getType()); type.getRank() == 4)
+    group = div(base, in.channels / type.getDimSize(2));
+  int64_t elements = shape.steps * shape.padded;
+  for (int64_t i = 0; i < rowsPerThread(); ++i) {
+    Value at = add(thread, i * shape.threads());
+    Value step = add(first, div(at, shape.padded)), n = rem(at, shape.padded);
+    Value exists;
+    if (elements % shape.threads() != 0)
+      exists = below(at, elements);
+    if (in.states != shape.padded)
+      exists = both(exists, below(n, in.states));
+    if (!whole)
+      exists = both(exists, below(step, length));
+    Values place = {batch, position(step)};
+    if (group)
+      place.push_back(group);
+    place.push_back(n);
+    values.push_back(load(buffer, place, exists));
+  }
+}
+
+void SelectiveThreads::putRows(ValueRange values, Value shared) {
+  int64_t elements = shape.steps * shape.padded;
+  for (auto [i, v] : llvm::enumerate(values)) {
+    Value at = add(thread, i * shape.threads()), number = v;
+    Value exists;
+    if (elements % shape.threads() != 0)
+      exists = below(at, elements);
+    when(exists, [&] { put(number, shared, at); });
+  }
+}
+
+void SelectiveThreads::putResets(Value first) {
+  if (!resetIds)
+    return;
+  if (!resets)
+    resets = shared(shape.steps);
+  Value few = shape.threads() > shape.steps ? below(thread, shape.steps)
+                                            : Value();
+  auto putOne = [&](Value at) {
+    Value step = add(first, at);
+    Value starts = startsSegment(step, below(step, length));
+    put(select(starts, number(1.0), number(0.0)), resets, at);
+  };
+  when(few, [&] { putOne(thread); });
+}
+
+ThreadBuilder::Values SelectiveThreads::rowOf(Value shared, Value step) {
+  Values row;
+  Value begin = add(mul(step, shape.padded), mul(part, shape.width));
+  for (int64_t k = 0; k < shape.perLane; k += shape.width)
+    llvm::append_range(row, get(shared, add(begin, k * shape.lanes),
+                                shape.width));
+  return row;
+}
+
+std::pair<Value, Value> SelectiveThreads::sizes(Value u, Value delta) {
+  Value raw = rawSize(delta);
+  Value dt = in.softplus ? softplus(raw) : raw;
+  return {dt, times(dt, u)};
+}
+
+Value SelectiveThreads::stepsOf(Value first) {
+  if (length % shape.steps == 0)
+    return index(shape.steps);
+  return arith::MinSIOp::create(b, loc, sub(index(length), first),
+                                index(shape.steps));
+}
