@@ -123,12 +123,19 @@ static TileTarget tileTarget(const GpuTarget &gpu) {
   return target;
 }
 
+/// A graph is one block: there are no regions to simplify.
+static std::unique_ptr<Pass> createGraphCanonicalizer() {
+  GreedyRewriteConfig config;
+  config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
+  return createCanonicalizerPass(config);
+}
+
 /// Contract M: checked and simplified.
 static void addModelStage(OpPassManager &pm, StringRef target) {
   VerifyModelPassOptions options;
   options.target = target.str();
   pm.addPass(createVerifyModelPass(options));
-  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createGraphCanonicalizer());
   pm.addPass(createCSEPass());
 }
 
@@ -137,7 +144,7 @@ static void addDifferentiateStage(OpPassManager &pm) {
   pm.addPass(createDecomposeSsdPass());
   pm.addPass(createDifferentiatePass());
   pm.addNestedPass<func::FuncOp>(createInlineRegionsPass());
-  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createGraphCanonicalizer());
   pm.addPass(createCSEPass());
 }
 
