@@ -126,12 +126,19 @@ static TileTarget tileTarget(const GpuTarget &gpu) {
   return target;
 }
 
+/// A graph is one block: there are no regions to simplify.
+static std::unique_ptr<Pass> createGraphCanonicalizer() {
+  GreedyRewriteConfig config;
+  config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
+  return createCanonicalizerPass(config);
+}
+
 /// Contract M: checked and simplified.
 static void addModelStage(OpPassManager &pm, StringRef target) {
   VerifyModelPassOptions options;
   options.target = target.str();
   pm.addPass(createVerifyModelPass(options));
-  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createGraphCanonicalizer());
   pm.addPass(createCSEPass());
 }
 
@@ -141,7 +148,7 @@ static void addDifferentiateStage(OpPassManager &pm) {
   pm.addPass(createDifferentiatePass());
   pm.addPass(createOutlineLoopsPass());
   pm.addNestedPass<func::FuncOp>(createInlineRegionsPass());
-  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createGraphCanonicalizer());
   pm.addPass(createCSEPass());
 }
 

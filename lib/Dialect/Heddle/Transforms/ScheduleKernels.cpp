@@ -67,7 +67,6 @@ private:
   bool tryMove(Order &order, size_t from, size_t to);
   size_t earliest(const Order &order, size_t at) const;
   size_t latest(const Order &order, size_t at) const;
-  bool dependsOn(const Node &later, const Node &earlier) const;
   void apply(ArrayRef<int> order);
 
   SmallVector<int> freeEarly();
@@ -80,6 +79,7 @@ private:
   SymbolTable &symbols;
   SmallVector<Node> nodes;
   SmallVector<int64_t> sizes;            // by value; 0 for results
+  SmallVector<int> makers;               // nodes, by value
   SmallVector<SmallVector<int>> readers; // nodes, by value
   // While an order is made: by value whether it is made and how many have yet to
   // read it; by node whether it was taken.
@@ -124,6 +124,7 @@ void Scheduler::collect() {
       numbers[v] = sizes.size();
       node.writes.push_back(sizes.size());
       sizes.push_back(returned.contains(v) ? 0 : tensorBytes(v.getType()));
+      makers.push_back(nodes.size());
       readers.emplace_back();
     }
     nodes.push_back(std::move(node));
@@ -202,26 +203,18 @@ Order Scheduler::measure(SmallVector<int> of) {
   return order;
 }
 
-bool Scheduler::dependsOn(const Node &later, const Node &earlier) const {
-  return llvm::any_of(earlier.writes, [&](int v) {
-    return llvm::is_contained(later.reads, v);
-  });
-}
-
 size_t Scheduler::earliest(const Order &order, size_t at) const {
-  const Node &node = nodes[order.nodes[at]];
-  size_t to = at;
-  while (to > 0 && !dependsOn(node, nodes[order.nodes[to - 1]]))
-    --to;
+  int to = 0;
+  for (int v : nodes[order.nodes[at]].reads)
+    to = std::max(to, order.places[makers[v]] + 1);
   return to;
 }
 
 size_t Scheduler::latest(const Order &order, size_t at) const {
-  const Node &node = nodes[order.nodes[at]];
-  size_t to = at;
-  while (to + 1 < order.nodes.size() &&
-         !dependsOn(nodes[order.nodes[to + 1]], node))
-    ++to;
+  int to = order.nodes.size() - 1;
+  for (int v : nodes[order.nodes[at]].writes)
+    for (int reader : readers[v])
+      to = std::min(to, order.places[reader] - 1);
   return to;
 }
 
