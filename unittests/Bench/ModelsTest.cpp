@@ -1,9 +1,8 @@
 //===- ModelsTest.cpp - the model graphs are the published models ---------===//
 
-#include "models/Models.h"
+#include "ModelTestSupport.h"
 #include "ResultFile.h"
 
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
 
@@ -13,15 +12,6 @@ using namespace heddle;
 using namespace heddle::bench;
 
 namespace {
-
-mlir::func::FuncOp functionOf(const Model &model) {
-  return model.module.get().lookupSymbol<mlir::func::FuncOp>(model.function);
-}
-
-int64_t byteSize(mlir::Type type) {
-  auto tensor = mlir::cast<mlir::RankedTensorType>(type);
-  return tensor.getNumElements() * tensor.getElementTypeBitWidth() / 8;
-}
 
 /// Bytes of the arguments that something reads once dead code is gone.
 int64_t liveArgumentBytes(Model &model) {
@@ -33,12 +23,6 @@ int64_t liveArgumentBytes(Model &model) {
     if (!argument.use_empty())
       bytes += byteSize(argument.getType());
   return bytes;
-}
-
-std::string argumentName(const Model &model, unsigned i) {
-  return functionOf(model)
-      .getArgAttrOfType<mlir::StringAttr>(i, "heddle.arg_name")
-      .str();
 }
 
 std::string printed(const Model &model) {
@@ -80,7 +64,7 @@ TEST(Transformer, arg_and_out_bytes_are_the_published_ones) {
       continue;
     TransformerConfig config;
     config.tokens = row["tokens"];
-    config.dtype = row["dtype"] == "bfloat16" ? DType::BF16 : DType::F32;
+    config.dtype = dtypeNamed(row["dtype"]);
     config.attention = row["attention"] != "no_attention";
     Model model;
     ASSERT_TRUE(buildTransformer(context, config, model).ok());

@@ -1,10 +1,9 @@
 //===- NetworksTest.cpp - whole models have the published sizes -----------===//
 
-#include "models/Models.h"
-#include "models/Unet.h"
+#include "ModelTestSupport.h"
 #include "ResultFile.h"
-
-#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "models/Training.h"
+#include "models/Unet.h"
 
 #include "gtest/gtest.h"
 
@@ -12,15 +11,6 @@ using namespace heddle;
 using namespace heddle::bench;
 
 namespace {
-
-mlir::func::FuncOp functionOf(const Model &model) {
-  return model.module.get().lookupSymbol<mlir::func::FuncOp>(model.function);
-}
-
-int64_t byteSize(mlir::Type type) {
-  auto tensor = mlir::cast<mlir::RankedTensorType>(type);
-  return tensor.getNumElements() * tensor.getElementTypeBitWidth() / 8;
-}
 
 double argumentMiB(const Model &model) {
   int64_t bytes = 0;
@@ -42,8 +32,7 @@ double resultMiB(const Model &model) {
 /// that.
 bool buildRow(mlir::MLIRContext &context, const Row &row, Model &model) {
   std::string suite = row.value("suite", ""), op = row.value("op", "");
-  DType dtype = row.value("dtype", "float32") == "bfloat16" ? DType::BF16
-                                                            : DType::F32;
+  DType dtype = dtypeNamed(row.value("dtype", "float32"));
   ModelOp function;
   function.train = op == "train_step" || op == "bare_jit";
   function.donate = row.value("variant", "") == "donate";
@@ -136,12 +125,51 @@ TEST(Networks, a_step_returns_the_new_state_in_the_order_of_its_arguments) {
   for (unsigned i = 0; i < 3 * 6 + 1; ++i) {
     EXPECT_EQ(function.getArgumentTypes()[i], function.getResultTypes()[i]);
     EXPECT_TRUE(function.getArgAttr(i, "heddle.donated"));
-    EXPECT_EQ(function.getArgAttrOfType<mlir::StringAttr>(i, "heddle.arg_name")
-                  .str(),
-              model.results[i]);
+    EXPECT_EQ(argumentName(model, i), model.results[i]);
   }
   EXPECT_FALSE(function.getArgAttr(3 * 6 + 1, "heddle.donated"));
   EXPECT_EQ(model.results.back(), "loss");
+}
+
+TEST(Networks, momentum_keeps_one_velocity_for_each_parameter) {
+  mlir::MLIRContext context;
+  MlpConfig config;
+  config.op.train = true;
+  config.op.optimizer = Optimizer::Momentum;
+  Model model;
+  ASSERT_TRUE(buildMlp(context, config, model).ok());
+  auto function = functionOf(model);
+  ASSERT_EQ(function.getNumArguments(), 2u * 6 + 1);
+  ASSERT_EQ(function.getNumResults(), 2u * 6 + 1);
+  for (unsigned i = 0; i < 6; ++i) {
+    EXPECT_EQ(argumentName(model, 6 + i), "velocity." + argumentName(model, i));
+    EXPECT_EQ(function.getArgumentTypes()[6 + i],
+              function.getArgumentTypes()[i]);
+  }
+  EXPECT_EQ(model.results.back(), "loss");
+}
+
+TEST(Networks, a_run_of_steps_takes_data_and_returns_a_loss_for_each) {
+  mlir::MLIRContext context;
+  MlpConfig config;
+  config.op.train = config.op.donate = true;
+  config.op.steps = 50;
+  Model model;
+  ASSERT_TRUE(buildMlp(context, config, model).ok());
+  EXPECT_EQ(model.function, "fit");
+  auto function = functionOf(model);
+  ASSERT_EQ(function.getNumArguments(), 3u * 6 + 3);
+  auto data = mlir::cast<mlir::RankedTensorType>(
+      function.getArgumentTypes()[3 * 6 + 1]);
+  EXPECT_EQ(argumentName(model, 3 * 6 + 1), "x");
+  EXPECT_EQ(data.getDimSize(0), kDataBatches * config.batch);
+  EXPECT_EQ(argumentName(model, 3 * 6 + 2), "seed");
+  auto losses =
+      mlir::cast<mlir::RankedTensorType>(function.getResultTypes().back());
+  EXPECT_EQ(losses.getShape(), llvm::ArrayRef<int64_t>{50});
+  EXPECT_EQ(model.results.back(), "losses");
+  for (unsigned i = 0; i <= 3 * 6 + 2; ++i)
+    EXPECT_EQ(bool(function.getArgAttr(i, "heddle.donated")), i <= 3 * 6);
 }
 
 TEST(Networks, odd_sizes_build) {

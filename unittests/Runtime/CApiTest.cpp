@@ -164,3 +164,43 @@ TEST(CApi, SessionsRunAtTheSameTimeAndOneWaits) {
     heddleSessionFree(s);
   heddleProgramFree(program);
 }
+
+TEST(CApi, StreamsRunStepsOnBatchesFromTheHost) {
+  HeddleProgram *program = loadLayers();
+  HeddleSession *session = nullptr;
+  ASSERT_EQ(take(heddleSessionCreate(program, 0, "cpu", nullptr, &session)),
+            "");
+  std::vector<float> w(120, 1.0f), y(40);
+  void *args[] = {nullptr, w.data()}, *results[] = {y.data()};
+  int32_t streamed[] = {0, 5};
+  HeddleStream *stream = nullptr;
+  EXPECT_EQ(take(heddleStreamCreate(nullptr, args, 2, results, 1, streamed, 1,
+                                    &stream)),
+            "expected a session, got null");
+  EXPECT_NE(take(heddleStreamCreate(session, args, 1, results, 1, streamed, 1,
+                                    &stream)),
+            "");
+  EXPECT_EQ(take(heddleStreamCreate(session, args, 2, results, 1, streamed, 2,
+                                    &stream)),
+            "expected streamed arguments below 2, got argument 5");
+  ASSERT_EQ(take(heddleStreamCreate(session, args, 2, results, 1, streamed, 1,
+                                    &stream)),
+            "");
+  std::vector<std::vector<float>> outputs(10, std::vector<float>(40));
+  for (int n = 0; n < 10; ++n) {
+    std::vector<float> x(40, static_cast<float>(n));
+    const void *batch[] = {x.data()};
+    void *output[] = {outputs[n].data()};
+    ASSERT_EQ(take(heddleStreamPush(stream, batch, output)), "");
+  }
+  EXPECT_EQ(take(heddleStreamPush(stream, nullptr, nullptr)),
+            "expected a batch, got null");
+  ASSERT_EQ(take(heddleStreamWait(stream)), "");
+  for (int n = 0; n < 10; ++n)
+    EXPECT_EQ(outputs[n][39], static_cast<float>(n) + 6.0f);
+  EXPECT_EQ(y, outputs.back());
+  heddleStreamFree(stream);
+  heddleStreamFree(nullptr);
+  heddleSessionFree(session);
+  heddleProgramFree(program);
+}

@@ -71,6 +71,16 @@ Function emptyFunction(int64_t n) {
 
 } // namespace
 
+TEST(CpuExecutable, ABundleKeepsGroups) {
+  std::vector<uint8_t> bytes = serializeProgram(programOf({groupedFunction()}));
+  Program read;
+  ASSERT_TRUE(deserializeProgram(bytes.data(), bytes.size(), read).ok());
+  const std::vector<Command> &commands = read.functions[0].commands;
+  ASSERT_EQ(commands.size(), 5u);
+  for (size_t i = 0; i < commands.size(); ++i)
+    EXPECT_EQ(commands[i].together, i > 2);
+}
+
 TEST(CpuExecutable, LaunchesOfAGroupRunTogether) {
   // Groups of little work run on the caller, others on all threads.
   for (int64_t flops : {int64_t(1), int64_t(1) << 30}) {
