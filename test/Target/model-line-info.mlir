@@ -4,7 +4,7 @@
 // RUN: FileCheck %s --input-file=%t.ptx
 // RUN: heddle-compile %s --target=sm_80 --emit=ptx | FileCheck %s --check-prefix=NONE
 
-// CHECK: .entry attention_1_70_2_32_bf16_q{{[0-9]+}}_k{{[0-9]+}}(
+// CHECK: .entry attention_1_70_2_32_bf16_q{{[0-9]+}}_k{{[0-9]+}}_w{{[0-9]+}}_s{{[0-9]+}}(
 // CHECK: .loc [[FILE:[0-9]+]] [[#@LINE+11]]
 // CHECK: mma.sync
 // CHECK: .entry elementwise_2_70_f32_{{[a-z0-9_]+}}(

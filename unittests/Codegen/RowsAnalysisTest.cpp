@@ -214,13 +214,6 @@ TEST(RowsContraction, RefusesWhatHasAnotherForm) {
        {matrix(6, 5, "i32"), "cb"},
        {matrix(4, 5, "i32"), "ab"},
        "%m = arith.muli %0, %1 : i32\n%y = arith.addi %o, %m : i32\n"},
-      {"two reductions",
-       {"tensor<4x6x7xf32>", "acd"},
-       {"tensor<6x7x5xf32>", "cdb"},
-       {matrix(4, 5), "ab"},
-       kProduct,
-       4,
-       "cd"},
       {"a maximum of products",
        {matrix(4, 6), "ac"},
        {matrix(6, 5), "cb"},
@@ -270,6 +263,18 @@ TEST(RowsContraction, RefusesWhatHasAnotherForm) {
   }
 }
 
+TEST(RowsContraction, FurtherReductionsGoRoundTheInnerOne) {
+  Graph g;
+  std::optional<RowsContraction> c = matchRowsContraction(
+      product(g, {"tensor<4x6x7xf32>", "acd"}, {"tensor<6x7x5xf32>", "cdb"},
+              {matrix(4, 5), "ab"}, kProduct, 4, "cd"));
+  ASSERT_TRUE(c);
+  EXPECT_EQ(c->m, 0u);
+  EXPECT_EQ(c->n, 1u);
+  EXPECT_EQ(c->k, 3u);
+  EXPECT_EQ(llvm::ArrayRef<unsigned>(c->outer), llvm::ArrayRef<unsigned>({2u}));
+}
+
 TEST(RowsContraction, NothingIsNoContraction) {
   EXPECT_FALSE(isRowsContraction(GenericOp()));
   EXPECT_FALSE(isRowsGeneric(GenericOp()));
@@ -298,6 +303,14 @@ TEST(RowsGeneric, TakesElementwiseOpsAndOneReduction) {
   }
 }
 
+TEST(RowsGeneric, TakesSeveralReductions) {
+  Graph g;
+  std::string x = g.argument("tensor<4x5x6xf32>");
+  g.generic(3, "bc", {{x, {"tensor<4x5x6xf32>", "abc"}}}, {"tensor<4xf32>", "a"},
+            kSum);
+  EXPECT_TRUE(isRowsGeneric(g.rootOp()));
+}
+
 TEST(RowsGeneric, RefusesWhatTilesCannotHold) {
   struct Case {
     const char *why;
@@ -319,12 +332,6 @@ TEST(RowsGeneric, RefusesWhatTilesCannotHold) {
        {matrix(4, 5, "f64"), "ab"},
        {matrix(4, 5), "ab"},
        "%y = arith.truncf %0 : f64 to f32\n"},
-      {"two reductions",
-       {"tensor<4x5x6xf32>", "abc"},
-       {"tensor<4xf32>", "a"},
-       kSum,
-       3,
-       "bc"},
       {"a result of rank 0",
        {"tensor<4xf32>", "a"},
        {"tensor<f32>", ""},

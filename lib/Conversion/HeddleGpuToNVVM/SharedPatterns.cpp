@@ -248,8 +248,6 @@ struct SmemLoadPattern : OpConversionPattern<SmemLoadOp> {
   LogicalResult
   matchAndRewrite(SmemLoadOp op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
-    Location loc = op.getLoc();
-    auto smem = cast<SmemType>(op.getSource().getType());
     auto type = cast<VectorType>(getTypeConverter()->convertType(op.getType()));
     const Layout &layout = getLayout(op.getType());
     SharedAxes axes = axesOf(layout.rank(), op.getTrans(), op.getAt());

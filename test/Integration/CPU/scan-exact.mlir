@@ -143,3 +143,50 @@ func.func @parts_with_carried_state_equal_the_whole(
   %r = linalg.broadcast ins(%all : tensor<f32>) outs(%e3 : tensor<3xf32>) dimensions = [0]
   return %y, %y1, %f1, %r : tensor<1x3x40xf32>, tensor<1x1x40xf32>, tensor<1x40x5xf32>, tensor<3xf32>
 }
+
+// Gradients over no step: that of the state passes, all others are zero.
+// INPUT 3: [6, 7]
+// INPUT 4: [8, 9]
+// EXPECT 0: [0, 0]
+// EXPECT 2: [8, 9]
+// REFERENCE: none
+func.func @linear_gradient_of_length_zero(
+    %a: tensor<2xf32>, %h: tensor<1x0x2xf32>, %dh: tensor<1x0x2xf32>, %s: tensor<1x2xf32>, %f: tensor<1x2xf32>)
+    -> (tensor<2xf32>, tensor<1x0x2xf32>, tensor<1x2xf32>) {
+  %da, %db, %ds = heddle.linear_scan_grad %a, %h, %dh initial_state(%s : tensor<1x2xf32>) dfinal_state(%f : tensor<1x2xf32>)
+    : tensor<2xf32>, tensor<1x0x2xf32>, tensor<1x0x2xf32>
+    -> (tensor<2xf32>, tensor<1x0x2xf32>, initial_state tensor<1x2xf32>)
+  return %da, %db, %ds : tensor<2xf32>, tensor<1x0x2xf32>, tensor<1x2xf32>
+}
+
+// INPUT 3: [6, 7, 8, 9]
+// INPUT 4: [1, 2, 3, 4]
+// EXPECT 0: [0, 0, 0, 0]
+// EXPECT 1: [1, 2, 3, 4]
+// REFERENCE: none
+func.func @selective_gradient_of_length_zero(
+    %u: tensor<1x0x2xf32>, %a: tensor<2x2xf32>, %b: tensor<1x0x2xf32>, %s: tensor<1x2x2xf32>, %f: tensor<1x2x2xf32>)
+    -> (tensor<2x2xf32>, tensor<1x2x2xf32>) {
+  %g:6 = heddle.selective_scan_grad %u, %u, %a, %b, %b, %u initial_state(%s : tensor<1x2x2xf32>) dfinal_state(%f : tensor<1x2x2xf32>)
+    : tensor<1x0x2xf32>, tensor<1x0x2xf32>, tensor<2x2xf32>, tensor<1x0x2xf32>, tensor<1x0x2xf32>, tensor<1x0x2xf32>
+    -> (tensor<1x0x2xf32>, tensor<1x0x2xf32>, tensor<2x2xf32>, tensor<1x0x2xf32>, tensor<1x0x2xf32>, initial_state tensor<1x2x2xf32>)
+  return %g#2, %g#5 : tensor<2x2xf32>, tensor<1x2x2xf32>
+}
+
+// With a = 0 and b = c = u = 1 the output is the running sum of the step sizes,
+// and softplus has the slope 1 far up and 0, not nan, far down.
+// INPUT 0: [1, 1, 1]
+// INPUT 1: [100, -100, 0]
+// INPUT 2: [0]
+// INPUT 3: [1, 1, 1]
+// INPUT 4: [1, 1, 1]
+// EXPECT 0: [3, 0, 0.5]
+// REFERENCE: none
+func.func @softplus_has_the_slopes_of_its_ends(
+    %u: tensor<1x3x1xf32>, %dt: tensor<1x3x1xf32>, %a: tensor<1x1xf32>, %b: tensor<1x3x1xf32>, %dy: tensor<1x3x1xf32>)
+    -> tensor<1x3x1xf32> {
+  %g:5 = heddle.selective_scan_grad %u, %dt, %a, %b, %b, %dy {delta_softplus}
+    : tensor<1x3x1xf32>, tensor<1x3x1xf32>, tensor<1x1xf32>, tensor<1x3x1xf32>, tensor<1x3x1xf32>, tensor<1x3x1xf32>
+    -> (tensor<1x3x1xf32>, tensor<1x3x1xf32>, tensor<1x1xf32>, tensor<1x3x1xf32>, tensor<1x3x1xf32>)
+  return %g#1 : tensor<1x3x1xf32>
+}

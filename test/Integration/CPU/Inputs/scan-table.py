@@ -183,7 +183,8 @@ def linear_gradient_table():
 
 
 def selective_table():
-    for length in (1, 2, 63, 64, 65, 199):
+    # Chunks have 16 steps.
+    for length in (1, 2, 15, 16, 17, 55, 199):
         selective(f"length_{length}", length=length, initial=True)
     for channels in (1, 8, 31, 32, 33, 100):
         selective(f"channels_{channels}", channels=channels, length=9, skip=True)
