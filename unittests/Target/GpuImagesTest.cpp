@@ -142,8 +142,8 @@ TEST_F(GpuImages, WhatALaunchCannotHaveIsAnError) {
             "gpu.func a known_block_size");
   EXPECT_EQ(append(with("2048", "170000")),
             "expected at most 166912 bytes of shared memory in a block on "
-            "sm_80, got 170000 for 'a_q64'; use --target=sm_90, --target=cpu, or a "
-            "model with smaller heads or rows");
+            "sm_80, got 170000 for 'a_q64'; use --target=sm_90, --target=cpu, or "
+            "a model with smaller heads or rows");
   EXPECT_EQ(append(with("70000", "2147483648")),
             "expected a grid of at most 2147483647 blocks, got 2147483648; use "
             "a smaller batch");
