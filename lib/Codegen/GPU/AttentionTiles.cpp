@@ -97,14 +97,22 @@ static int64_t sharedBytes(const AttentionTiles &t, const AttentionProblem &p) {
   return std::max(inLoop, outside);
 }
 
-/// The tiles of a thread, and what ptxas took beside them (addresses,
-/// statistics of rows, fragments on their way; CUDA 13.0, 2026-11-30).
+/// The tiles of a thread and what ptxas needed beside them at most: addresses,
+/// statistics of rows, fragments on their way, a query that is read again, masks
+/// (CUDA 13.0, sm_80 and sm_90, 2026-11-30).
 static int registers(const AttentionTiles &t, const AttentionProblem &p) {
-  int64_t rows = t.queries / t.warps; // of a warp
-  int64_t tiles = scoreRegisters(t) + outputRegisters(t, p);
-  if (holdsQuery(t, p))
-    tiles += queryRegisters(t, p);
-  return static_cast<int>(tiles + 40 + rows / 4);
+  int64_t scores = scoreRegisters(t), output = outputRegisters(t, p);
+  if (p.kind == AttentionProducts::Fma)
+    return static_cast<int>(scores + output + output / 4 + 72);
+  int64_t query = queryRegisters(t, p);
+  if (!holdsQuery(t, p))
+    query = std::min<int64_t>(query, 32) + scores / 2;
+  int64_t beside = 56;
+  if (p.kind == AttentionProducts::Tf32)
+    beside = 80;
+  else if (p.keyLength % t.keys != 0 || p.masksByOperands)
+    beside = 64;
+  return static_cast<int>(scores + output + query + beside);
 }
 
 //===----------------------------------------------------------------------===//
@@ -162,13 +170,13 @@ AttentionCost heddle::costOf(const AttentionTiles &t, const AttentionProblem &p,
   double rows = double(t.queries) / t.warps;
   double pairs = rows * t.keys / 32; // of a thread
   double dq = padded(p.queryDim), dv = padded(p.valueDim);
-  // Beside products: 4.5 instructions to a score (maximum, FMA, exponential,
-  // sum, half a conversion), the rescaled output, fragments of keys and values
+  // Beside products: 3.5 instructions to a score (maximum, FMA, exponential,
+  // half a conversion; of f32 a sum in its place), the rescaled output, fragments of keys and values
   // (four 8x8 matrices at once, for all rows), copies, and what a round costs.
   double fragments = t.keys * (dq + dv) * p.elementBytes() / 512;
   double copies = t.keys * (dq + dv) * p.elementBytes() / (512 * t.warps);
   double instructions =
-      4.5 * pairs + rows * dv / 32 + fragments + 3 * copies + rows + 24;
+      3.5 * pairs + rows * dv / 32 + fragments + 3 * copies + rows + 24;
   double issue = instructions / rates.issue;
   double exponentials = pairs * 32 / rates.exponentials;
   double flops = 2 * rows * t.keys * (dq + dv);
@@ -260,8 +268,10 @@ heddle::listAttentionTiles(const AttentionProblem &problem,
   int64_t widest = std::max(problem.queryDim, problem.valueDim);
   for (const AttentionTiles &tiles : candidates(problem.kind)) {
     // Few keys are for wide heads, whose output takes the registers.
+    int64_t size = tiles.keys * std::clamp<int64_t>(widest, 64, 256);
     if (problem.kind == AttentionProducts::Half &&
-        tiles.keys * std::clamp<int64_t>(widest, 64, 256) < 4096)
+        (size < 3072 || (widest > 128 && size > 6144) ||
+         (widest <= 128 && tiles.keys < 32)))
       continue;
     AttentionCost cost = costOf(tiles, problem, target);
     std::string error;

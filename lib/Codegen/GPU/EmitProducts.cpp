@@ -182,7 +182,7 @@ static std::pair<linalg::GenericOp, bool> productInLoop(OpOperand &use,
 /// Operands that a loop reads again and again are staged ahead of it, and held
 /// in registers where a matrix unit takes them and not too many are needed.
 LogicalResult GpuEmitter::prefetch(Value v) {
-  // With the largest accumulator, and with the two largest.
+  // With the largest accumulator of the loop, and with the two largest.
   constexpr int64_t kHeldWithOne = 120, kHeldWithTwo = 136;
   for (OpOperand &use : v.getUses()) {
     auto [op, isLeft] = productInLoop(use, v.getParentBlock());
@@ -204,13 +204,13 @@ LogicalResult GpuEmitter::prefetch(Value v) {
     barrier();
     int64_t bits = getElementTypeOrSelf(v.getType()).getIntOrFloatBitWidth();
     int64_t largest = 0, second = 0;
-    grid.walk([&](linalg::GenericOp product) {
+    for (auto product : op->getBlock()->getOps<linalg::GenericOp>()) {
       if (!isTileContraction(product))
-        return;
+        continue;
       int64_t n = layouts.of(product.getResult(0)).numRegisters();
       second = std::max(second, std::min(n, largest));
       largest = std::max(largest, n);
-    });
+    }
     int64_t own = layout->numRegisters() * bits / 32;
     bool hold = wanted.kind != ProductKind::Fma &&
                 own + largest <= kHeldWithOne &&
@@ -335,10 +335,13 @@ FailureOr<Value> GpuEmitter::emitMma(linalg::GenericOp op, const Operands &of,
   } else if (staged) {
     barrier();
   }
-  // Deep operands in shared memory are read a part at a time.
+  // Deep operands in shared memory are read a part at a time, at most so many
+  // 32-bit words of a row at once.
   constexpr int64_t kDepthStep = 64;
   int64_t depth = op.getStaticLoopRanges()[2], step = depth;
-  if (isShared(*a) && isShared(*r) && depth > kDepthStep &&
+  int64_t words = depth * getElementTypeOrSelf(of.left.getType())
+                              .getIntOrFloatBitWidth() / 32;
+  if (isShared(*a) && isShared(*r) && words > kDepthStep &&
       depth % kDepthStep == 0)
     step = kDepthStep;
   heddle_gpu::DotKind kind = of.kind == ProductKind::MmaTf32

@@ -51,6 +51,8 @@ AttentionProblem heddle::attentionProblem(AttentionOp op) {
                 op->getParentOfType<func::FuncOp>()->hasAttr(kKernelTf32);
     p.kind = tf32 ? AttentionProducts::Tf32 : AttentionProducts::Fma;
   }
+  p.masksByOperands = op.getQuerySegments() || op.getKeyLengths() ||
+                      op.getMaskTensor() || op.getBias();
   if (!op.getMaskAttr() || p.queryLength == 0 || p.keyLength == 0)
     return p;
   constexpr int64_t kBlock = 64;

@@ -295,42 +295,62 @@ private:
     NVVM::SyncWarpOp::create(b, loc, ThreadCode(b, loc).i32(-1));
     again.clear();
   }
-  /// A fragment of right, loaded once more.
-  SmallVector<Value> rightAgain(Value right, int64_t k, int64_t n) {
-    Value part = loadAgain(b, loc, right, rightRegisters(k, n), again);
+  /// Fragments that are loaded once more.
+  SmallVector<Value> loadedFragment(Value tile, ArrayRef<int64_t> regs) {
+    Value part = loadAgain(b, loc, tile, regs, again);
     int64_t count = cast<VectorType>(part.getType()).getNumElements();
     return fragment(b, loc, part,
                     llvm::to_vector(llvm::seq<int64_t>(0, count)));
+  }
+  SmallVector<Value> leftAgain(Value left, int64_t m, int64_t k) {
+    return loadedFragment(left, registers(la, fa, m, k, pairs ? 1 : -1));
+  }
+  SmallVector<Value> rightAgain(Value right, int64_t k, int64_t n) {
+    return loadedFragment(right, rightRegisters(k, n));
   }
 
   DenseMap<Operation *, Operation *> again;
 };
 
 Value MmaCode::product(Value left, Value right, Value result) {
-  // What accumulators and a whole right operand may take together.
-  constexpr int64_t kRegisters = 200;
+  // What accumulators and a whole right operand may take together; next to wide
+  // accumulators little is left.
+  constexpr int64_t kRegisters = 200, kWide = 96, kBesideWide = 32;
   int64_t bits = element.getIntOrFloatBitWidth();
-  bool crowded = lc.numRegisters() + lb.numRegisters() * bits / 32 > kRegisters;
+  int64_t sums = lc.numRegisters(), words = lb.numRegisters() * bits / 32;
+  bool crowded = sums + words > kRegisters ||
+                 (sums >= kWide && words > kBesideWide);
   SmallVector<SmallVector<Accumulator>> acc(rows.size());
   for (auto [i, m] : llvm::enumerate(rows))
     for (int64_t n : cols)
       acc[i].push_back(accumulatorAt(result, m, n));
+  // Depth outermost: consecutive products have different accumulators. Where it
+  // is crowded a part of the depth at a time, which both operands are loaded of:
+  // 32 words of four columns.
+  int64_t part = crowded ? std::min<int64_t>(depth, 32 * 32 / bits) : depth;
   size_t group = crowded ? 4 : cols.size();
-  for (size_t first = 0; first < cols.size(); first += group) {
-    if (crowded)
+  bool loaded = crowded && left.getDefiningOp<vector::InsertStridedSliceOp>();
+  for (int64_t begin = 0; begin < depth; begin += part) {
+    int64_t end = std::min(begin + part, depth);
+    if (loaded)
       fence();
-    // Depth outermost: consecutive products have different accumulators.
-    for (int64_t k = 0; k < depth; k += shape.k) {
-      SmallVector<SmallVector<Value>> as;
+    SmallVector<SmallVector<Value>> as;
+    for (int64_t k = begin; k < end; k += shape.k)
       for (int64_t m : rows)
-        as.push_back(leftAt(left, m, k));
-      for (size_t j = first; j < std::min(first + group, cols.size()); ++j) {
-        SmallVector<Value> bs =
-            crowded ? rightAgain(right, k, cols[j])
-                    : fragment(b, loc, right, rightRegisters(k, cols[j]));
-        for (size_t i = 0; i < rows.size(); ++i)
-          multiply(b, loc, shape, element, as[i], bs, acc[i][j].values);
-      }
+        as.push_back(loaded ? leftAgain(left, m, k) : leftAt(left, m, k));
+    for (size_t first = 0; first < cols.size(); first += group) {
+      if (crowded)
+        fence();
+      for (int64_t k = begin; k < end; k += shape.k)
+        for (size_t j = first; j < std::min(first + group, cols.size()); ++j) {
+          SmallVector<Value> bs =
+              crowded ? rightAgain(right, k, cols[j])
+                      : fragment(b, loc, right, rightRegisters(k, cols[j]));
+          for (size_t i = 0; i < rows.size(); ++i)
+            multiply(b, loc, shape, element,
+                     as[(k - begin) / shape.k * rows.size() + i], bs,
+                     acc[i][j].values);
+        }
     }
   }
   for (auto &row : acc)
