@@ -1,0 +1,1 @@
+// REQUIRES: ptxas
