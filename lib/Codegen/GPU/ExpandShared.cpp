@@ -7,6 +7,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/IR/IRMapping.h"
 
 namespace heddle {
 #define GEN_PASS_DEF_GPUEXPANDSHAREDPASS
@@ -58,16 +59,30 @@ struct GpuExpandShared
         return signalPassFailure();
   }
 
-  /// A reduction across warps starts from a layout that has none along the
-  /// axis.
+  /// Across warps, threads reduce what they have, and each warp the parts of all:
+  /// only those pass through shared memory. Where threads hold copies, the
+  /// reduction starts from a layout with no warp along the axis.
   static void keepInWarps(ReduceOp op) {
-    const Layout &in = getLayout(op.getInputs()[0].getType());
     unsigned axis = op.getAxis();
-    if (llvm::none_of(in.getWarp(),
+    if (llvm::none_of(getLayout(op.getInputs()[0].getType()).getWarp(),
                       [&](const Layout::Basis &b) { return b[axis] != 0; }))
       return;
     OpBuilder b(op);
-    Layout own = withoutWarpsAlong(in, axis);
+    auto type = cast<RankedTensorType>(op.getInputs()[0].getType());
+    RankedTensorType parts = partialType(type, axis);
+    if (parts && parts != type && !op.getPartial()) {
+      IRMapping mapping;
+      auto first = cast<ReduceOp>(b.clone(*op, mapping));
+      first.setPartial(true);
+      for (auto [result, input] : llvm::zip(first.getResults(), op.getInputs()))
+        result.setType(
+            partialType(cast<RankedTensorType>(input.getType()), axis));
+      op.getInputsMutable().assign(first.getResults());
+    } else if (op.getPartial()) {
+      return;
+    }
+    Layout own =
+        withoutWarpsAlong(getLayout(op.getInputs()[0].getType()), axis);
     for (OpOperand &input : op->getOpOperands())
       input.set(ConvertLayoutOp::create(
           b, op.getLoc(),
@@ -76,38 +91,11 @@ struct GpuExpandShared
     b.setInsertionPointAfter(op);
     for (Value result : op.getResults()) {
       auto was = cast<RankedTensorType>(result.getType());
-      result.setType(reducedType(
-          cast<RankedTensorType>(op.getInputs()[0].getType()), axis));
+      result.setType(
+          reducedType(cast<RankedTensorType>(op.getInputs()[0].getType()), axis));
       auto back = ConvertLayoutOp::create(b, op.getLoc(), was, result);
       result.replaceAllUsesExcept(back, back);
     }
-  }
-
-  /// A scan goes bit by bit through the positions of registers and lanes.
-  static LogicalResult order(ScanOp op) {
-    const Layout &in = getLayout(op.getInputs()[0].getType());
-    if (isOrderedAlong(in, op.getAxis()))
-      return success();
-    std::optional<Layout> own = orderedAlong(in, op.getAxis());
-    if (!own)
-      return op.emitOpError(
-                 "expected a tile whose axis fits the registers of a "
-                 "warp, got ")
-             << op.getInputs()[0].getType() << "; use smaller tiles";
-    OpBuilder b(op);
-    for (OpOperand &input : op->getOpOperands())
-      input.set(ConvertLayoutOp::create(
-          b, op.getLoc(),
-          withLayout(cast<RankedTensorType>(input.get().getType()), *own),
-          input.get()));
-    b.setInsertionPointAfter(op);
-    for (Value result : op.getResults()) {
-      auto was = cast<RankedTensorType>(result.getType());
-      result.setType(withLayout(was, *own));
-      auto back = ConvertLayoutOp::create(b, op.getLoc(), was, result);
-      result.replaceAllUsesExcept(back, back);
-    }
-    return success();
   }
 
   LogicalResult expand(ConvertLayoutOp op) {

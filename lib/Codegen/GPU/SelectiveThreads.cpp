@@ -90,8 +90,7 @@ SelectiveShape heddle::selectiveShape(const SelectiveBuffers &in,
   };
   double most = 1.2 * traffic(in.channels / in.groupSize);
   bool fills = in.batches * tiles(32) >= target.threads;
-  while (s.channels > 8 && s.threads() > 64 &&
-         in.batches * tiles(s.channels) < target.threads) {
+  while (s.channels > 8 && in.batches * tiles(s.channels) < target.threads) {
     int64_t next = s.channels / 2;
     if (traffic(tiles(next)) > most && !(fills && next >= 32))
       break;

@@ -111,6 +111,8 @@ Layout TileLayouts::rowsLayout(RankedTensorType type) {
   int64_t laneCols = powerOfTwo(cols / vector, 32);
   int64_t laneRows = powerOfTwo(rows, 32 / laneCols);
   int64_t warpRows = powerOfTwo(rows / laneRows, warps);
+  // Warps beyond the rows share columns rather than hold copies.
+  int64_t warpCols = powerOfTwo(cols / vector / laneCols, warps / warpRows);
   Layout::Bases reg, lane, warp;
   int64_t col = 1, row = 1;
   auto alongCols = [&](Layout::Bases &to, int64_t count) {
@@ -127,6 +129,7 @@ Layout TileLayouts::rowsLayout(RankedTensorType type) {
   while (lane.size() < 5)
     lane.push_back({0, 0});
   alongRows(warp, warpRows);
+  alongCols(warp, warpCols);
   while (warp.size() < llvm::Log2_64(warps))
     warp.push_back({0, 0});
   return *Layout::get(reg, lane, warp, {rows / row, cols / col});

@@ -1,4 +1,5 @@
 // RUN: heddle-opt %s --heddle-split-scans=threads=4 | FileCheck %s
+// RUN: heddle-opt %s --heddle-split-scans="threads=4 matrix-units" | FileCheck %s --check-prefix=GPU
 
 // Two sequences, 100 channels in four tiles of 32 lanes: four blocks to a
 // sequence for eight in all.
@@ -13,6 +14,13 @@
 // CHECK: %[[DB:.*]] = arith.truncf {{.*}} : tensor<2x5x3xf32> to tensor<2x5x3xbf16>
 // CHECK: %[[DD:.*]] = linalg.reduce { arith.addf } ins(%[[GD]] : tensor<2x100xf32>)
 // CHECK: return %[[DA]], %[[DB]], %[[DD]]
+
+// On a GPU parts are blocks of threads, whatever the chip. Sums are strided, a thread to
+// each element.
+// GPU-LABEL: func @sums_over_blocks_are_reductions
+// GPU: heddle.selective_scan_grad {{.*}}partial_sums = {{[0-9]+}}
+// GPU: %[[FLAT:.*]] = tensor.collapse_shape %{{.*}} {{\[}}[0, 1, 2]] : tensor<2x100x3xf32> into tensor<600xf32>
+// GPU: linalg.generic {{.*}}iterator_types = ["parallel", "reduction"]} ins(%[[FLAT]], %{{.*}} : tensor<600xf32>, tensor<2xf32>) outs(%{{.*}} : tensor<300xf32>)
 func.func @sums_over_blocks_are_reductions(%u: tensor<2x5x100xbf16>, %a: tensor<100x3xf32>, %b: tensor<2x5x3xbf16>, %d: tensor<100xf32>)
     -> (tensor<100x3xf32>, tensor<2x5x3xbf16>, tensor<100xf32>) {
   %0:6 = heddle.selective_scan_grad %u, %u, %a, %b, %b, %u d(%d : tensor<100xf32>)

@@ -194,11 +194,11 @@ func.func @reduce_yields_one_scalar_per_input(%x: tensor<96xf32, #line>) {
 
 // -----
 
-#warps = #heddle_gpu.layout<lane = [[1], [2], [4], [8], [16]], warp = [[32]], repeat = [3]>
+#copies = #heddle_gpu.layout<register = [[1]], lane = [[1], [2], [4], [8], [16]], repeat = [3]>
 // /*gpu_reduce_c5*/
-func.func @partial_reduce_has_no_warp_along_the_axis(%x: tensor<192xf32, #warps>) {
-  // expected-error @+1 {{expected lanes of one warp, each with its own elements, along axis 0 of a partial reduction, got}}
-  %0 = heddle_gpu.reduce add %x axis 0 partial : tensor<192xf32, #warps>
+func.func @partial_reduce_counts_no_element_twice(%x: tensor<96xf32, #copies>) {
+  // expected-error @+1 {{expected threads that each have elements of their own along axis 0 of a partial reduction, got}}
+  %0 = heddle_gpu.reduce add %x axis 0 partial : tensor<96xf32, #copies>
   return
 }
 

@@ -16,7 +16,7 @@ namespace heddle {
 /// Writes a kernel of family `scan` as an scf.forall over (blocks, threads)
 /// whose body works on scalars, memref.alloc in shared memory, gpu.shuffle and
 /// gpu.barrier, and marks it `heddle.threads`. Emits an error and fails for a
-/// scan with more states to a channel than a block holds (512).
+/// scan with more states to a channel than lanes hold: 1024, the gradient 256.
 llvm::LogicalResult buildScanThreads(mlir::func::FuncOp kernel,
                                      const TileTarget &target);
 

@@ -219,8 +219,8 @@ LogicalResult ReduceOp::inferReturnTypes(MLIRContext *,
                                        : reducedType(tile, axis);
     /*gpu_reduce_c5*/
     if (!result)
-      return emitOptionalError(loc, "expected lanes of one warp, each with its "
-                                    "own elements, along axis ",
+      return emitOptionalError(loc, "expected threads that each have elements of "
+                                    "their own along axis ",
                                axis, " of a partial reduction, got ", type);
     types.push_back(result);
   }

@@ -128,33 +128,33 @@ RankedTensorType heddle_gpu::reducedType(RankedTensorType type, int64_t axis) {
 
 RankedTensorType heddle_gpu::partialType(RankedTensorType type, int64_t axis) {
   const Layout &layout = getLayout(type);
-  auto along = [&](const Layout::Basis &basis) { return basis[axis] != 0; };
-  if (llvm::any_of(layout.getWarp(), along))
-    return {};
   Layout rest = layout.slice(axis).expandDims(axis);
-  Layout::Bases lanes(rest.getLane());
+  Layout::Bases lanes(rest.getLane()), warps(rest.getWarp());
   SmallVector<uint64_t> images;
   int64_t next = 1;
-  for (bool isLane : {false, true})
-    for (auto [i, basis] :
-         llvm::enumerate(isLane ? layout.getLane() : layout.getRegister())) {
-      if (!along(basis))
+  // `parts` are counted along the axis; registers of a thread are one of them.
+  auto visit = [&](ArrayRef<Layout::Basis> bases, Layout::Bases *parts) {
+    for (auto [i, basis] : llvm::enumerate(bases)) {
+      if (basis[axis] == 0)
         continue;
       // A move along other dimensions as well would mix sums.
       if (llvm::count(basis, 0) != layout.rank() - 1)
-        return {};
+        return false;
       images.push_back(basis[axis]);
-      if (!isLane)
+      if (!parts)
         continue;
-      lanes[i][axis] = next;
+      (*parts)[i][axis] = next;
       next *= 2;
     }
-  // Elements that two lanes hold would count twice.
-  if (LinearMap(64, images).redundantInputs() != 0)
+    return true;
+  };
+  // Elements that two threads hold would count twice.
+  if (!visit(layout.getRegister(), nullptr) || !visit(layout.getLane(), &lanes) ||
+      !visit(layout.getWarp(), &warps) ||
+      LinearMap(64, images).redundantInputs() != 0)
     return {};
-  std::optional<Layout> result =
-      Layout::get(Layout::Bases(rest.getRegister()), lanes,
-                  Layout::Bases(rest.getWarp()), rest.getRepeat());
+  std::optional<Layout> result = Layout::get(
+      Layout::Bases(rest.getRegister()), lanes, warps, rest.getRepeat());
   return result ? tileType(type.getElementType(), type.getContext(), *result)
                 : RankedTensorType();
 }

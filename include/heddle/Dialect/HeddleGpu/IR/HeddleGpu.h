@@ -55,9 +55,9 @@ ProductKind toProductKind(DotKind kind);
 /// The types of results, from those of inputs (which have layouts): without the
 /// axis, and with the axes reordered.
 mlir::RankedTensorType reducedType(mlir::RankedTensorType type, int64_t axis);
-/// Of a partial reduction: one element along the axis for each lane there, in
-/// the order of the lanes' bits. Null if a warp moves along the axis, if two
-/// lanes hold one element, or if a bit also moves along another dimension.
+/// Of a partial reduction: one element along the axis for each thread there, in
+/// the order of the bits of lanes and then of warps. Null if two threads hold one
+/// element, or if a bit also moves along another dimension.
 mlir::RankedTensorType partialType(mlir::RankedTensorType type, int64_t axis);
 mlir::RankedTensorType transposedType(mlir::RankedTensorType type,
                                       llvm::ArrayRef<int64_t> permutation);

@@ -164,8 +164,8 @@ def HeddleGpu_ReduceOp : HeddleGpu_Op<"reduce", [Pure, InferTypeOpAdaptor]> {
     (`heddle_gpu::Layout::slice`): threads that the axis was spread over all hold
     the result.
 
-    With `partial` each lane combines what it holds itself. The axis stays, with
-    one element for each lane along it; a plain reduction of these is the whole
+    With `partial` each thread combines what it holds itself. The axis stays, with
+    one element for each thread along it; a plain reduction of these is the whole
     one.
 
     Created when tile programs become GPU tile programs; replaced by arithmetic in
@@ -178,8 +178,8 @@ def HeddleGpu_ReduceOp : HeddleGpu_Op<"reduce", [Pure, InferTypeOpAdaptor]> {
     - /*gpu_reduce_c3*/ there is either a kind, with one input, or a region.
     - /*gpu_reduce_c4*/ the region takes two scalars for each input, first those
       combined so far, and yields one for each.
-    - /*gpu_reduce_c5*/ with `partial` no warp moves along the axis, and no two
-      lanes hold one element.
+    - /*gpu_reduce_c5*/ with `partial` no two threads, and no two registers of one,
+      hold an element.
 
     Example:
 
