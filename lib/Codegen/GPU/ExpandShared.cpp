@@ -98,6 +98,33 @@ struct GpuExpandShared
     }
   }
 
+  /// A scan goes bit by bit through the positions of registers and lanes.
+  static LogicalResult order(ScanOp op) {
+    const Layout &in = getLayout(op.getInputs()[0].getType());
+    if (isOrderedAlong(in, op.getAxis()))
+      return success();
+    std::optional<Layout> own = orderedAlong(in, op.getAxis());
+    if (!own)
+      return op.emitOpError(
+                 "expected a tile whose axis fits the registers of a "
+                 "warp, got ")
+             << op.getInputs()[0].getType() << "; use smaller tiles";
+    OpBuilder b(op);
+    for (OpOperand &input : op->getOpOperands())
+      input.set(ConvertLayoutOp::create(
+          b, op.getLoc(),
+          withLayout(cast<RankedTensorType>(input.get().getType()), *own),
+          input.get()));
+    b.setInsertionPointAfter(op);
+    for (Value result : op.getResults()) {
+      auto was = cast<RankedTensorType>(result.getType());
+      result.setType(withLayout(was, *own));
+      auto back = ConvertLayoutOp::create(b, op.getLoc(), was, result);
+      result.replaceAllUsesExcept(back, back);
+    }
+    return success();
+  }
+
   LogicalResult expand(ConvertLayoutOp op) {
     auto type = cast<RankedTensorType>(op.getInput().getType());
     const Layout &from = getLayout(type), &to = getLayout(op.getType());

@@ -24,13 +24,13 @@ func.func @column_sum(%x: tensor<4096x768xf32>) -> tensor<768xf32> {
   return %p : tensor<768xf32>
 }
 
-func.func @softmax(%x: tensor<700x1000xbf16>, %y: tensor<64x4096xf32>, %z: tensor<64x50257xbf16>)
-    -> (tensor<700x1000xbf16>, tensor<64x4096xf32>, tensor<64x50257xbf16>) {
+func.func @softmax(%x: tensor<700x1000xbf16>, %y: tensor<64x8192xf32>, %z: tensor<64x50257xbf16>)
+    -> (tensor<700x1000xbf16>, tensor<64x8192xf32>, tensor<64x50257xbf16>) {
   %c = tensor.empty() : tensor<700x1000xbf16>
-  %d = tensor.empty() : tensor<64x4096xf32>
+  %d = tensor.empty() : tensor<64x8192xf32>
   %e = tensor.empty() : tensor<64x50257xbf16>
   %p = linalg.softmax dimension(1) ins(%x : tensor<700x1000xbf16>) outs(%c : tensor<700x1000xbf16>) -> tensor<700x1000xbf16>
-  %q = linalg.softmax dimension(1) ins(%y : tensor<64x4096xf32>) outs(%d : tensor<64x4096xf32>) -> tensor<64x4096xf32>
+  %q = linalg.softmax dimension(1) ins(%y : tensor<64x8192xf32>) outs(%d : tensor<64x8192xf32>) -> tensor<64x8192xf32>
   %r = linalg.softmax dimension(1) ins(%z : tensor<64x50257xbf16>) outs(%e : tensor<64x50257xbf16>) -> tensor<64x50257xbf16>
-  return %p, %q, %r : tensor<700x1000xbf16>, tensor<64x4096xf32>, tensor<64x50257xbf16>
+  return %p, %q, %r : tensor<700x1000xbf16>, tensor<64x8192xf32>, tensor<64x50257xbf16>
 }
