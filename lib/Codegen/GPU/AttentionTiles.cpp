@@ -98,8 +98,8 @@ static int64_t sharedBytes(const AttentionTiles &t, const AttentionProblem &p) {
 }
 
 /// The tiles of a thread and what ptxas needed beside them at most: addresses,
-/// statistics of rows, fragments on their way, a query that is read again, masks
-/// (CUDA 13.0, sm_80 and sm_90, 2026-11-30).
+/// statistics of rows, fragments on their way, a query that is read again,
+/// masks (CUDA 13.0, sm_80 and sm_90, 2026-11-30).
 static int registers(const AttentionTiles &t, const AttentionProblem &p) {
   int64_t scores = scoreRegisters(t), output = outputRegisters(t, p);
   if (p.kind == AttentionProducts::Fma)
@@ -171,8 +171,9 @@ AttentionCost heddle::costOf(const AttentionTiles &t, const AttentionProblem &p,
   double pairs = rows * t.keys / 32; // of a thread
   double dq = padded(p.queryDim), dv = padded(p.valueDim);
   // Beside products: 3.5 instructions to a score (maximum, FMA, exponential,
-  // half a conversion; of f32 a sum in its place), the rescaled output, fragments of keys and values
-  // (four 8x8 matrices at once, for all rows), copies, and what a round costs.
+  // half a conversion; of f32 a sum in its place), the rescaled output,
+  // fragments of keys and values (four 8x8 matrices at once, for all rows),
+  // copies, and what a round costs.
   double fragments = t.keys * (dq + dv) * p.elementBytes() / 512;
   double copies = t.keys * (dq + dv) * p.elementBytes() / (512 * t.warps);
   double instructions =
@@ -272,6 +273,8 @@ heddle::listAttentionTiles(const AttentionProblem &problem,
     if (problem.kind == AttentionProducts::Half &&
         (size < 3072 || (widest > 128 && size > 6144) ||
          (widest <= 128 && tiles.keys < 32)))
+      continue;
+    if (problem.kind == AttentionProducts::Tf32 && size > 4096)
       continue;
     AttentionCost cost = costOf(tiles, problem, target);
     std::string error;
