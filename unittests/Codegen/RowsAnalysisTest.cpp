@@ -174,6 +174,17 @@ TEST(RowsContraction, ABatchLoopIsInAllOperands) {
   EXPECT_EQ(c->m, 1u);
 }
 
+TEST(RowsContraction, FurtherReductionsGoRoundTheLastOne) {
+  Graph g;
+  auto c = matchRowsContraction(
+      product(g, {"tensor<2x6x4xf32>", "cda"}, {"tensor<2x6x5xf32>", "cdb"},
+              {matrix(4, 5), "ab"}, kProduct, 4, "cd"));
+  ASSERT_TRUE(c);
+  EXPECT_EQ(c->k, 3u);
+  ASSERT_EQ(c->outer.size(), 1u);
+  EXPECT_EQ(c->outer[0], 2u);
+}
+
 TEST(RowsContraction, ExtensionsAndTheOrderOfFactorsAndTermsDoNotMatter) {
   Graph g;
   EXPECT_TRUE(isRowsContraction(product(
@@ -284,7 +295,16 @@ TEST(RowsContraction, NothingIsNoContraction) {
 // Elementwise ops and row reductions
 //===----------------------------------------------------------------------===//
 
-TEST(RowsGeneric, TakesElementwiseOpsAndOneReduction) {
+TEST(RowsGeneric, TakesElementwiseOpsAndReductions) {
+  {
+    Graph g;
+    std::string x = g.argument("tensor<4x5x6xf32>");
+    g.generic(3, "bc", {{x, {"tensor<4x5x6xf32>", "abc"}}},
+              {"tensor<4xf32>", "a"}, kSum);
+    EXPECT_TRUE(isRowsGeneric(g.rootOp()));
+    EXPECT_EQ(innerReduction(g.rootOp()), 2u);
+    EXPECT_TRUE(matchCombiner(g.rootOp()));
+  }
   {
     Graph g;
     std::string x = g.argument(matrix(4, 5)), v = g.argument("tensor<5xf32>");
