@@ -19,12 +19,12 @@ func.func @one_state_per_chunk_and_none_per_position(
 
 // -----
 
-// CHECK-LABEL: func.func @a_single_chunk_needs_no_scan
-// CHECK-NOT: heddle.linear_scan
+// CHECK-LABEL: func.func @a_single_chunk_scans_no_states
+// CHECK-NOT: heddle.linear_scan {{.*}}x120xf32>
 // CHECK-NOT: heddle.ssd
 // CHECK-NOT: tensor.pad
 // CHECK: return
-func.func @a_single_chunk_needs_no_scan(
+func.func @a_single_chunk_scans_no_states(
     %q: tensor<2x8x1x5xf32>, %v: tensor<2x8x4x6xf32>, %a: tensor<2x8x4xf32>)
     -> tensor<2x8x4x6xf32> {
   %o = heddle.ssd %q, %q, %v, %a

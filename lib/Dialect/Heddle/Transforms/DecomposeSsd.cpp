@@ -61,6 +61,7 @@ private:
   Value chunked(Value v, ArrayRef<int64_t> heads);
   Value positions(function_ref<bool(int64_t, int64_t)> holds);
   void countResets();
+  std::pair<Value, Value> running(Value part);
   void sumLogs();
   SmallVector<Named> operandsOf(const LogSums &sums);
   Value clamped(Value log, OpBuilder &b);
@@ -76,7 +77,7 @@ private:
   int64_t batch, length, chunks, groups, repeat, keyDim, valueDim;
   bool reverse = false;
   Value upTo;           // (t, j): j is not after t
-  LogSums upToT, whole; // bngrt, bngr: the logs up to t, and all of them
+  LogSums upToT, whole; // bntgr, bngr: the logs up to t, and all of them
   Value resets,
       resetsTotal; // bnt, bn: resets since the chunk began; none: null
 };
@@ -190,13 +191,34 @@ void Decomposer::countResets() {
   auto padded = RankedTensorType::get({batch, chunks * chunk}, f32);
   Value flags = tensor::PadOp::create(b, loc, padded, changes, low, high,
                                       constant(0.0, b));
-  flags = reshape(flags, {batch, chunks, chunk});
-  Value spread = map({{flags, "bnj"}, {upTo, "tj"}}, "bntj", f32,
-                     [&](OpBuilder &b, ValueRange args) -> Value {
-                       return multiply(args[0], args[1], b);
-                     });
-  resets = sum({spread, "bntj"}, "bnt");
-  resetsTotal = sum({flags, "bnj"}, "bn");
+  auto [upTo, all] = running(reshape(flags, {batch, chunks, chunk, 1, 1}));
+  resets = reshape(upTo, {batch, chunks, chunk});
+  resetsTotal = reshape(all, {batch, chunks});
+}
+
+/// Sums over the positions of a chunk up to each one, (bntgr), and over all of
+/// them, (bngr). A scan, which is a kernel of its own: a sum that fuses into
+/// what reads it would be made again for every pair of positions.
+std::pair<Value, Value> Decomposer::running(Value part) {
+  auto type = cast<RankedTensorType>(part.getType());
+  ArrayRef<int64_t> shape = type.getShape();
+  int64_t heads = shape[3] * shape[4];
+  SmallVector<ReassociationIndices> merge = {{0, 1}, {2}, {3, 4}};
+  Value flat = tensor::CollapseShapeOp::create(b, loc, part, merge);
+  auto ones = RankedTensorType::get({heads}, f32);
+  Value one =
+      arith::ConstantOp::create(b, loc, DenseElementsAttr::get(ones, 1.0f));
+  auto total = RankedTensorType::get({batch * chunks, heads}, f32);
+  auto scan = LinearScanOp::create(b, loc, flat.getType(), Type(), total,
+                                   Type(), one, flat, Value(), Value(), Value(),
+                                   Value(), Value(), reverse);
+  Value upTo = tensor::ExpandShapeOp::create(b, loc, type, scan.getH(), merge);
+  auto perChunk =
+      RankedTensorType::get({batch, chunks, shape[3], shape[4]}, f32);
+  Value all = tensor::ExpandShapeOp::create(
+      b, loc, perChunk, scan.getFinalState(),
+      SmallVector<ReassociationIndices>{{0, 1}, {2, 3}});
+  return {upTo, all};
 }
 
 /// The log decays, as running sums.
@@ -220,16 +242,10 @@ void Decomposer::sumLogs() {
                    [&](OpBuilder &b, ValueRange args) {
                      return subtract(args[0], args[1], b);
                    });
-  auto running = [&](Value part) {
-    Value spread = map({{part, "bnjgr"}, {upTo, "tj"}}, "bngrtj", f32,
-                       [&](OpBuilder &b, ValueRange args) {
-                         return multiply(args[0], args[1], b);
-                       });
-    return sum({spread, "bngrtj"}, "bngrt");
-  };
-  upToT = {running(coarse), running(fine), "bngrt"};
-  whole = {sum({coarse, "bnjgr"}, "bngr"), sum({fine, "bnjgr"}, "bngr"),
-           "bngr"};
+  auto [coarseUpTo, coarseAll] = running(coarse);
+  auto [fineUpTo, fineAll] = running(fine);
+  upToT = {coarseUpTo, fineUpTo, "bntgr"};
+  whole = {coarseAll, fineAll, "bngr"};
 }
 
 SmallVector<Named> Decomposer::operandsOf(const LogSums &sums) {
@@ -278,8 +294,8 @@ Value Decomposer::clamped(Value log, OpBuilder &b) {
 /// What a chunk's own positions give: (bntgrd).
 Value Decomposer::within(Value query, Value key, Value value) {
   Value scores = product({query, "bntgk"}, {key, "bnsgk"}, "bngts");
-  SmallVector<Named> inputs = {{upToT.coarse, "bngrt"}, {upToT.fine, "bngrt"},
-                               {upToT.coarse, "bngrs"}, {upToT.fine, "bngrs"},
+  SmallVector<Named> inputs = {{upToT.coarse, "bntgr"}, {upToT.fine, "bntgr"},
+                               {upToT.coarse, "bnsgr"}, {upToT.fine, "bnsgr"},
                                {scores, "bngts"},       {upTo, "ts"}};
   if (resets) {
     inputs.push_back({resets, "bnt"});
@@ -388,7 +404,7 @@ void Decomposer::run() {
   Value chunkFactor = decayFactor(whole, nullptr, "bn");
 
   auto decayed = [&](Value factor, Value v) {
-    return map({{factor, "bngrt"}, {v, "bntgk"}}, "bngrtk", element,
+    return map({{factor, "bntgr"}, {v, "bntgk"}}, "bngrtk", element,
                [&](OpBuilder &b, ValueRange args) -> Value {
                  return truncate(multiply(args[0], extend(args[1], b), b),
                                  element, b);
