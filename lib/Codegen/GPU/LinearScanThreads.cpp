@@ -1,11 +1,11 @@
 //===- LinearScanThreads.cpp - linear recurrences on a GPU ----------------===//
 //
 // One pass over memory. A block has up to 32 channels, and its threads share
-// the time of a chunk: each reads a few steps of one channel, composes them into
-// one map state -> state, and the maps of the chunk are composed through shared
-// memory (Blelloch, "Prefix Sums and Their Applications", 1990). Each thread then
-// walks over its steps, which are still in registers, from the state it got. The
-// walk backward of the gradient is the same with other maps.
+// the time of a chunk: each reads a few steps of one channel, composes them
+// into one map state -> state, and the maps of the chunk are composed through
+// shared memory (Blelloch, "Prefix Sums and Their Applications", 1990). Each
+// thread then walks over its steps, which are still in registers, from the
+// state it got. The walk backward of the gradient is the same with other maps.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,13 +30,13 @@ public:
 
   /// One step as it was read.
   struct Step {
-    Value step;      // number in the walk
-    Value exists;    // i1 or null: there is such a step
-    Value valid;     // i1 or null: and such a channel
-    Value resets;    // i1 or null
-    Pair decay;      // null where it is constant over time
-    Pair input;      // what a state gets
-    Pair before;     // backward: the state before the step
+    Value step;   // number in the walk
+    Value exists; // i1 or null: there is such a step
+    Value valid;  // i1 or null: and such a channel
+    Value resets; // i1 or null
+    Pair decay;   // null where it is constant over time
+    Pair input;   // what a state gets
+    Pair before;  // backward: the state before the step
   };
   /// What a walk does: `read` has step and valid filled in.
   struct Walk {
@@ -77,9 +77,7 @@ public:
   Pair constant(double re) {
     return {number(re), complex ? number(0.0) : Value()};
   }
-  Pair multiply(Pair x, Pair y) {
-    return multiplyAdd(x, y, {});
-  }
+  Pair multiply(Pair x, Pair y) { return multiplyAdd(x, y, {}); }
   /// x y + z, z null: x y.
   Pair multiplyAdd(Pair x, Pair y, Pair z) {
     auto sum = [&](Value p, Value q, Value r) {
@@ -126,8 +124,8 @@ public:
 private:
   Value loadOnce(Value buffer, ValueRange at);
 
-  /// A power of a decay, to about 48 bits: the same factor comes again with each
-  /// chunk, and so would its error.
+  /// A power of a decay, to about 48 bits: the same factor comes again with
+  /// each chunk, and so would its error.
   struct Power {
     Pair high, low;
   };
@@ -142,8 +140,8 @@ private:
 } // namespace
 
 void LinearThreads::open(const TileTarget &target) {
-  channels = std::min<int64_t>(32, llvm::PowerOf2Ceil(
-                                       std::max<int64_t>(1, numChannels)));
+  channels = std::min<int64_t>(
+      32, llvm::PowerOf2Ceil(std::max<int64_t>(1, numChannels)));
   int64_t tiles = llvm::divideCeil(numChannels, channels);
   steps = std::clamp<int64_t>(length, 1, complex ? 4 : 8);
   // Loads in flight are what hides memory, so that a device that the channels
@@ -153,8 +151,8 @@ void LinearThreads::open(const TileTarget &target) {
   ranks = std::min<int64_t>(llvm::PowerOf2Ceil(wanted), threads / channels);
   openGrid(std::max<int64_t>(1, numBatches * tiles), channels * ranks);
   kernel->setAttr(kKernelTile,
-                  b.getStringAttr("c" + Twine(channels) + "_t" +
-                                  Twine(ranks) + "x" + Twine(steps)));
+                  b.getStringAttr("c" + Twine(channels) + "_t" + Twine(ranks) +
+                                  "x" + Twine(steps)));
   batch = div(block, tiles);
   lane = rem(thread, channels);
   rank = div(thread, channels);
@@ -239,7 +237,8 @@ LinearThreads::Power LinearThreads::power(Pair decay, int64_t exponent) {
     product = multiply(product, a);
   Power power;
   power.high = {narrow(product.re), narrow(product.im)};
-  power.low = {rest(product.re, power.high.re), rest(product.im, power.high.im)};
+  power.low = {rest(product.re, power.high.re),
+               rest(product.im, power.high.im)};
   return power;
 }
 
@@ -275,9 +274,9 @@ Pair LinearThreads::compose(Value buffer, Value chunk, const Walk &walk,
     put(v, buffer, add(add(offset, part * size), thread));
   barrier();
   auto pass = [&](Value r) {
-    mine = selectPair(arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
-                                            rank, r),
-                      state, mine);
+    mine = selectPair(
+        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, rank, r), state,
+        mine);
     Values read;
     Value at = add(add(offset, lane), mul(r, channels));
     for (int64_t part = 0; part < count; ++part)
@@ -302,15 +301,15 @@ Pair LinearThreads::compose(Value buffer, Value chunk, const Walk &walk,
         next = selectPair(below(add(first, all - 1), length), next, by(rest));
       if (length % (ranks * all) != 0) {
         // Steps that do not exist pass the state on.
-        Value none = arith::CmpIOp::create(
-            b, loc, arith::CmpIPredicate::sge, first, index(length));
+        Value none = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge,
+                                           first, index(length));
         next = selectPair(none, state, next);
       }
     }
     if (cut)
-      skip = either(skip, arith::CmpFOp::create(b, loc,
-                                                arith::CmpFPredicate::ONE,
-                                                values[0], number(0.0)));
+      skip =
+          either(skip, arith::CmpFOp::create(b, loc, arith::CmpFPredicate::ONE,
+                                             values[0], number(0.0)));
     state = selectPair(skip, v, next);
   };
   // Reads of a few maps are under way together.
@@ -319,23 +318,24 @@ Pair LinearThreads::compose(Value buffer, Value chunk, const Walk &walk,
   append(chain, state);
   append(chain, state);
   chain = loop(index(0), index(ranks / unrolled), chain,
-              [&](Value i, ValueRange values) {
-                state = take(values);
-                mine = take(values);
-                for (int64_t r = 0; r < unrolled; ++r)
-                  pass(add(mul(i, unrolled), r));
-                Values next;
-                append(next, state);
-                append(next, mine);
-                return next;
-              });
+               [&](Value i, ValueRange values) {
+                 state = take(values);
+                 mine = take(values);
+                 for (int64_t r = 0; r < unrolled; ++r)
+                   pass(add(mul(i, unrolled), r));
+                 Values next;
+                 append(next, state);
+                 append(next, mine);
+                 return next;
+               });
   ValueRange values(chain);
   state = take(values);
   mine = take(values);
   return state;
 }
 
-ThreadBuilder::Values LinearThreads::run(Pair state, ValueRange carried, const Walk &walk) {
+ThreadBuilder::Values LinearThreads::run(Pair state, ValueRange carried,
+                                         const Walk &walk) {
   int64_t chunk = ranks * steps;
   int64_t count = llvm::divideCeil(length, chunk);
   bool ragged = length % chunk != 0;
@@ -427,7 +427,8 @@ LogicalResult heddle::buildLinearScanThreads(LinearScanOp op,
     });
     return {};
   };
-  LinearThreads::Values last = t.run(state, {}, {fixedDecay, read, decay, next, visit});
+  LinearThreads::Values last =
+      t.run(state, {}, {fixedDecay, read, decay, next, visit});
   t.storeState(last[0], op.getFinalState());
   if (complex)
     t.storeState(last[1], op.getFinalStateImag());
@@ -444,18 +445,21 @@ LogicalResult heddle::buildLinearScanGradThreads(LinearScanGradOp op,
   using Step = LinearThreads::Step;
   bool complex = op.isComplex(), fixed = op.hasConstantDecay();
   if (fixed && !op.getPartialSums())
-    return op.emitOpError("expected partial_sums; run heddle-split-scans first");
+    return op.emitOpError(
+        "expected partial_sums; run heddle-split-scans first");
   // Steps are numbered in the order of the walk backward.
   LinearThreads t(kernel, op.getLoc(), op.getH().getType(), !op.getReverse(),
                   bufferOf(op.getResetIds()), complex);
   t.open(target);
   auto stateOf = [&](Value v) { return t.loadState(v); };
-  Pair initial = t.pair(op.getInitialState(), op.getInitialStateImag(), stateOf);
-  Pair cotangent = t.pair(op.getDfinalState(), op.getDfinalStateImag(), stateOf);
+  Pair initial =
+      t.pair(op.getInitialState(), op.getInitialStateImag(), stateOf);
+  Pair cotangent =
+      t.pair(op.getDfinalState(), op.getDfinalStateImag(), stateOf);
   Pair fixedDecay;
   if (fixed)
-    fixedDecay = t.conjugate(t.pair(
-        op.getA(), op.getAImag(), [&](Value v) { return t.loadChannel(v); }));
+    fixedDecay = t.conjugate(t.pair(op.getA(), op.getAImag(),
+                                    [&](Value v) { return t.loadChannel(v); }));
   auto read = [&](Step &s) {
     Value at = t.position(s.step);
     auto here = [&](Value v) {
@@ -479,8 +483,7 @@ LogicalResult heddle::buildLinearScanGradThreads(LinearScanGradOp op,
     return fixed ? fixedDecay : t.conjugate(s.decay);
   };
   auto next = [&](const Step &s, Pair g) {
-    return t.zeroWhere(s.resets,
-                       t.multiply(decay(s), t.plusPair(g, s.input)));
+    return t.zeroWhere(s.resets, t.multiply(decay(s), t.plusPair(g, s.input)));
   };
   auto visit = [&](const Step &s, Pair g,
                    ValueRange sums) -> LinearThreads::Values {

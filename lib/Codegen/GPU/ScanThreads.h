@@ -28,27 +28,29 @@ public:
     return reverse ? sub(index(length - 1), step) : step;
   }
   /// Whether a step starts a segment, false where it does not exist; null:
-  /// nothing resets. `backward`: steps are those of a walk backward, so that the
-  /// step before is the next one.
+  /// nothing resets. `backward`: steps are those of a walk backward, so that
+  /// the step before is the next one.
   Value startsSegment(Value step, Value exists, bool backward = false) {
     if (!resetIds)
       return {};
-    auto id = [&](Value at) { return loadInt(resetIds, {batch, position(at)}); };
+    auto id = [&](Value at) {
+      return loadInt(resetIds, {batch, position(at)});
+    };
     return when(
         exists,
         [&]() -> Values {
-          Value before =
-              backward ? mlir::arith::MinSIOp::create(
-                             b, loc, add(step, 1), index(length - 1))
-                             .getResult()
-                       : mlir::arith::MaxSIOp::create(b, loc, add(step, -1),
-                                                      index(0))
-                             .getResult();
+          Value before = backward ? mlir::arith::MinSIOp::create(
+                                        b, loc, add(step, 1), index(length - 1))
+                                        .getResult()
+                                  : mlir::arith::MaxSIOp::create(
+                                        b, loc, add(step, -1), index(0))
+                                        .getResult();
           return {mlir::arith::CmpIOp::create(
               b, loc, mlir::arith::CmpIPredicate::ne, id(step), id(before))};
         },
         [&]() -> Values {
-          return {mlir::arith::ConstantOp::create(b, loc, b.getBoolAttr(false))};
+          return {
+              mlir::arith::ConstantOp::create(b, loc, b.getBoolAttr(false))};
         })[0];
   }
 

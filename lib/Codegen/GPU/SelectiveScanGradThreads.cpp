@@ -1,10 +1,10 @@
 //===- SelectiveScanGradThreads.cpp - its gradient on a GPU ---------------===//
 //
-// A walk forward leaves the states at the start of each chunk in the block's own
-// part of db and dc, where the sums of that chunk come last. Then, chunk by
-// chunk from the last, the states of the chunk are made again into shared memory,
-// and a walk backward uses them. Each thread puts its part of the sums over
-// channels in the place of the states that it has used.
+// A walk forward leaves the states at the start of each chunk in the block's
+// own part of db and dc, where the sums of that chunk come last. Then, chunk by
+// chunk from the last, the states of the chunk are made again into shared
+// memory, and a walk backward uses them. Each thread puts its part of the sums
+// over channels in the place of the states that it has used.
 //
 //===----------------------------------------------------------------------===//
 
@@ -66,9 +66,8 @@ int64_t heddle::selectiveScanThreadParts(SelectiveScanGradOp op,
                                          const TileTarget &) {
   SelectiveBuffers in = SelectiveBuffers::of(op);
   SelectiveShape s = gradientShape(in);
-  return std::max<int64_t>(
-      {1, sharersOf(in, s, groupsOf(op.getB())),
-       sharersOf(in, s, groupsOf(op.getC()))});
+  return std::max<int64_t>({1, sharersOf(in, s, groupsOf(op.getB())),
+                            sharersOf(in, s, groupsOf(op.getC()))});
 }
 
 namespace {
@@ -177,8 +176,8 @@ ThreadBuilder::Values Backward::advance(Value t, ValueRange states) {
   Values next;
   for (int64_t k = 0; k < shape.perLane; ++k) {
     Value before = starts ? select(starts, number(0.0), states[k]) : states[k];
-    next.push_back(fma(exp2(times(sizes[0], rate[k])), before,
-                       times(sizes[1], brow[k])));
+    next.push_back(
+        fma(exp2(times(sizes[0], rate[k])), before, times(sizes[1], brow[k])));
   }
   return next;
 }
@@ -187,8 +186,8 @@ ThreadBuilder::Values Backward::advance(Value t, ValueRange states) {
 // States at the start of chunks
 //===----------------------------------------------------------------------===//
 
-/// Where db or dc holds state k of this thread's channel for a chunk: the row of
-/// a step for each channel, those of dc once the steps are used up. Returns
+/// Where db or dc holds state k of this thread's channel for a chunk: the row
+/// of a step for each channel, those of dc once the steps are used up. Returns
 /// whether the row is one of this result (null: always).
 Value Backward::boundary(Value result, Value first, SmallVector<Value> &at,
                          int64_t k) {
@@ -262,34 +261,33 @@ ThreadBuilder::Values Backward::statesAtChunks() {
     return carried;
   int64_t columns = columnsPerThread(), rows = rowsPerThread();
   llvm::append_range(carried, loadForward(index(0)));
-  Values last = loop(
-      index(0), index(numChunks() - 1), carried,
-      [&](Value i, ValueRange values) {
-        Value first = mul(i, shape.steps);
-        Values states = take(values, shape.perLane);
-        Columns c;
-        c.u = take(values, columns);
-        c.delta = take(values, columns);
-        putRows(take(values, rows), bs);
-        putResets(first);
-        putSizes(c, /*backward=*/false);
-        Value zero = index(0);
-        when(below(zero, i), [&] { saveStates(states, first); });
-        barrier();
-        Value next = add(i, 1);
-        Values none(2 * columns + rows, number(0.0));
-        Values ahead = when(
-            below(next, numChunks() - 1),
-            [&] { return loadForward(mul(next, shape.steps)); },
-            [&] { return none; });
-        Values result = loop(index(0), index(shape.steps), states,
-                             [&](Value t, ValueRange h) {
-                               return advance(t, h);
-                             });
-        barrier();
-        llvm::append_range(result, ahead);
-        return result;
-      });
+  Values last =
+      loop(index(0), index(numChunks() - 1), carried,
+           [&](Value i, ValueRange values) {
+             Value first = mul(i, shape.steps);
+             Values states = take(values, shape.perLane);
+             Columns c;
+             c.u = take(values, columns);
+             c.delta = take(values, columns);
+             putRows(take(values, rows), bs);
+             putResets(first);
+             putSizes(c, /*backward=*/false);
+             Value zero = index(0);
+             when(below(zero, i), [&] { saveStates(states, first); });
+             barrier();
+             Value next = add(i, 1);
+             Values none(2 * columns + rows, number(0.0));
+             Values ahead = when(
+                 below(next, numChunks() - 1),
+                 [&] { return loadForward(mul(next, shape.steps)); },
+                 [&] { return none; });
+             Values result =
+                 loop(index(0), index(shape.steps), states,
+                      [&](Value t, ValueRange h) { return advance(t, h); });
+             barrier();
+             llvm::append_range(result, ahead);
+             return result;
+           });
   last.resize(shape.perLane);
   return last;
 }
@@ -483,8 +481,7 @@ void Backward::finish(Value first, const Columns &columns, Sums &sums) {
       s = fma(skip, u, s);
     // silu'(z) = sigmoid + z sigmoid (1 - sigmoid)
     Value half = sigmoid(z);
-    Value slope =
-        fma(times(z, half), minus(number(1.0), half), half);
+    Value slope = fma(times(z, half), minus(number(1.0), half), half);
     storeColumn(times(times(columns.dy[i], s), slope),
                 destinationOf(op.getDz()), first, i);
   }
@@ -521,8 +518,9 @@ void Backward::build() {
   int64_t columns = columnsPerThread(), rows = rowsPerThread();
   int64_t count = numChunks();
   Values carried = statesAtChunks();
-  llvm::append_range(carried, loadBackward(index(std::max<int64_t>(
-                                  0, (count - 1) * shape.steps))));
+  llvm::append_range(
+      carried,
+      loadBackward(index(std::max<int64_t>(0, (count - 1) * shape.steps))));
   Values g(shape.perLane, number(0.0));
   if (op.getDfinalState())
     g = loadStates(bufferOf(op.getDfinalState()), /*batched=*/true);
@@ -532,8 +530,8 @@ void Backward::build() {
     carried.push_back(number(0.0));
   if (op.getDdeltaBias())
     carried.push_back(number(0.0));
-  Values last = loop(
-      index(0), index(count), carried, [&](Value i, ValueRange values) {
+  Values last =
+      loop(index(0), index(count), carried, [&](Value i, ValueRange values) {
         Value chunk = sub(index(count - 1), i), first = mul(chunk, shape.steps);
         ValueRange states = take(values, shape.perLane);
         Columns c;

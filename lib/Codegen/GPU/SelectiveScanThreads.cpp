@@ -1,7 +1,7 @@
 //===- SelectiveScanThreads.cpp - the selective scan on a GPU -------------===//
 //
-// One walk over time with the states in registers. While a chunk is walked, what
-// the next one reads is under way from global memory to registers.
+// One walk over time with the states in registers. While a chunk is walked,
+// what the next one reads is under way from global memory to registers.
 //
 //===----------------------------------------------------------------------===//
 
@@ -52,8 +52,8 @@ ThreadBuilder::Values Forward::step(Value t, ValueRange h, Value &sum) {
   Values next, sums(shape.width);
   for (int64_t k = 0; k < shape.perLane; ++k) {
     Value before = starts ? select(starts, number(0.0), h[k]) : h[k];
-    next.push_back(fma(exp2(times(sizes[0], rate[k])), before,
-                       times(sizes[1], brow[k])));
+    next.push_back(
+        fma(exp2(times(sizes[0], rate[k])), before, times(sizes[1], brow[k])));
     Value &part = sums[k % shape.width];
     part = part ? fma(next[k], crow[k], part) : times(next[k], crow[k]);
   }
@@ -69,27 +69,26 @@ ThreadBuilder::Values Forward::step(Value t, ValueRange h, Value &sum) {
 ThreadBuilder::Values Forward::walk(ValueRange states) {
   int64_t together = shape.perLane > 16 ? 1 : shape.perLane > 8 ? 2 : 4;
   together = std::min(together, shape.steps);
-  return loop(
-      index(0), index(shape.steps / together), states,
-      [&](Value i, ValueRange h) {
-        Value first = mul(i, together);
-        Values next = llvm::to_vector_of<Value>(h), sums(together);
-        for (int64_t t = 0; t < together; ++t)
-          next = step(add(first, t), next, sums[t]);
-        sums = shareSums(sums, shape.lanes);
-        // Bits of the lane say which steps it has, from the highest on.
-        Value at = first;
-        int64_t share = together, bits = 1;
-        for (; bits < shape.lanes && share > 1; bits *= 2) {
-          share /= 2;
-          at = add(at, mul(rem(div(part, bits), 2), share));
-        }
-        when(bits < shape.lanes ? below(part, bits) : Value(), [&] {
-          for (int64_t t = 0; t < share; ++t)
-            put(sums[t], ys, place(add(at, t), owner));
-        });
-        return next;
-      });
+  return loop(index(0), index(shape.steps / together), states,
+              [&](Value i, ValueRange h) {
+                Value first = mul(i, together);
+                Values next = llvm::to_vector_of<Value>(h), sums(together);
+                for (int64_t t = 0; t < together; ++t)
+                  next = step(add(first, t), next, sums[t]);
+                sums = shareSums(sums, shape.lanes);
+                // Bits of the lane say which steps it has, from the highest on.
+                Value at = first;
+                int64_t share = together, bits = 1;
+                for (; bits < shape.lanes && share > 1; bits *= 2) {
+                  share /= 2;
+                  at = add(at, mul(rem(div(part, bits), 2), share));
+                }
+                when(bits < shape.lanes ? below(part, bits) : Value(), [&] {
+                  for (int64_t t = 0; t < share; ++t)
+                    put(sums[t], ys, place(add(at, t), owner));
+                });
+                return next;
+              });
 }
 
 void Forward::finish(Value first, ValueRange u, ValueRange z) {

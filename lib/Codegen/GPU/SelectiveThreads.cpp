@@ -13,7 +13,8 @@ static constexpr double kLog2e = 1.4426950408889634;
 // The shape of a block
 //===----------------------------------------------------------------------===//
 
-template <typename OpTy> SelectiveBuffers SelectiveBuffers::of(OpTy op) {
+template <typename OpTy>
+SelectiveBuffers SelectiveBuffers::of(OpTy op) {
   SelectiveBuffers in{bufferOf(op.getU()),
                       bufferOf(op.getDelta()),
                       bufferOf(op.getA()),
@@ -54,8 +55,7 @@ void SelectiveShape::split(int64_t states, int64_t over) {
   padded = perLane * lanes;
 }
 
-void SelectiveShape::splitInto(int64_t states, int64_t most,
-                               int64_t maxLanes) {
+void SelectiveShape::splitInto(int64_t states, int64_t most, int64_t maxLanes) {
   split(states, 1);
   while (perLane > most && lanes < maxLanes)
     split(states, 2 * lanes);
@@ -98,10 +98,9 @@ SelectiveShape heddle::selectiveShape(const SelectiveBuffers &in,
   }
   // More lanes to a channel for the same reason, and for whole warps.
   while (s.lanes < 32 &&
-         (s.threads() < 32 ||
-          (s.perLane > s.width && s.threads() < 256 &&
-           in.batches * tiles(s.channels) * s.threads() <
-               256 * target.threads)))
+         (s.threads() < 32 || (s.perLane > s.width && s.threads() < 256 &&
+                               in.batches * tiles(s.channels) * s.threads() <
+                                   256 * target.threads)))
     s.split(in.states, 2 * s.lanes);
   s.channels = std::max(s.channels, 32 / s.lanes);
   s.count(in);
@@ -248,8 +247,8 @@ void SelectiveThreads::putResets(Value first) {
     return;
   if (!resets)
     resets = shared(shape.steps);
-  Value few = shape.threads() > shape.steps ? below(thread, shape.steps)
-                                            : Value();
+  Value few =
+      shape.threads() > shape.steps ? below(thread, shape.steps) : Value();
   auto putOne = [&](Value at) {
     Value step = add(first, at);
     Value starts = startsSegment(step, below(step, length));
@@ -262,8 +261,8 @@ ThreadBuilder::Values SelectiveThreads::rowOf(Value shared, Value step) {
   Values row;
   Value begin = add(mul(step, shape.padded), mul(part, shape.width));
   for (int64_t k = 0; k < shape.perLane; k += shape.width)
-    llvm::append_range(row, get(shared, add(begin, k * shape.lanes),
-                                shape.width));
+    llvm::append_range(row,
+                       get(shared, add(begin, k * shape.lanes), shape.width));
   return row;
 }
 

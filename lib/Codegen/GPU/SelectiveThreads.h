@@ -5,8 +5,8 @@
 // lanes of a warp, which hold `perLane` each in registers, in runs of `width`:
 // state n lies in lane (n / width) % lanes, so that neighbouring lanes read
 // neighbouring runs of b and c. For work that is the same for all steps, sizes
-// and gates, threads are (step, channel) instead: channel `column`, steps `row`,
-// `row` + lanes, and so on.
+// and gates, threads are (step, channel) instead: channel `column`, steps
+// `row`, `row` + lanes, and so on.
 //
 // Chunks of `steps` steps pass through shared memory: (dt, dt u) of the block's
 // channels, the rows of b and c, and what the walk makes of them.
@@ -28,7 +28,8 @@ struct SelectiveBuffers {
   int64_t groupSize; // channels that share their rows of both b and c
 
   /// Before planning, buffers are null and only the numbers count.
-  template <typename OpTy> static SelectiveBuffers of(OpTy op);
+  template <typename OpTy>
+  static SelectiveBuffers of(OpTy op);
 };
 
 struct SelectiveShape {
@@ -39,8 +40,8 @@ struct SelectiveShape {
 
   int64_t threads() const { return channels * lanes; }
   std::string name() const;
-  /// Splits the states of a channel over a number of lanes, or over so many that
-  /// a lane has at most `most`.
+  /// Splits the states of a channel over a number of lanes, or over so many
+  /// that a lane has at most `most`.
   void split(int64_t states, int64_t over);
   void splitInto(int64_t states, int64_t most, int64_t maxLanes = 32);
   /// Counts blocks, once the channels are known.
@@ -120,13 +121,13 @@ public:
 
   SelectiveBuffers in;
   SelectiveShape shape;
-  Value tile, base;      // block in the batch entry; its first channel
-  Value owner, part;     // as holder of states: channel in the block, lane
-  Value column, row;     // otherwise
+  Value tile, base;        // block in the batch entry; its first channel
+  Value owner, part;       // as holder of states: channel in the block, lane
+  Value column, row;       // otherwise
   Value isOwner, isColumn; // i1 or null: there is such a channel
   Values rate;
-  Value bias, skip;      // null where absent
-  Value resets;          // shared: 1.0 where a step starts a segment; or null
+  Value bias, skip; // null where absent
+  Value resets;     // shared: 1.0 where a step starts a segment; or null
 };
 
 } // namespace heddle

@@ -127,14 +127,14 @@ Value ThreadBuilder::softplus(Value x) {
   for (int odd = 11; odd > 0; odd -= 2)
     sum = fma(sum, s2, number(2.0 / odd));
   Value small = fma(sum, s, arith::MaximumFOp::create(b, loc, x, zero));
-  Value large = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, x,
-                                      number(20.0));
+  Value large =
+      arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, x, number(20.0));
   return select(large, x, small);
 }
 
 Value ThreadBuilder::softplusSlope(Value x) {
-  Value large = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, x,
-                                      number(20.0));
+  Value large =
+      arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, x, number(20.0));
   return select(large, number(1.0), sigmoid(x));
 }
 
@@ -232,12 +232,12 @@ void ThreadBuilder::store(Value number, Value buffer, ValueRange at,
 }
 
 Value ThreadBuilder::shared(int64_t elements) {
-  auto space = gpu::AddressSpaceAttr::get(b.getContext(),
-                                          gpu::AddressSpace::Workgroup);
-  return memref::AllocOp::create(
-      b, loc,
-      MemRefType::get({elements}, b.getF32Type(), MemRefLayoutAttrInterface(),
-                      space));
+  auto space =
+      gpu::AddressSpaceAttr::get(b.getContext(), gpu::AddressSpace::Workgroup);
+  return memref::AllocOp::create(b, loc,
+                                 MemRefType::get({elements}, b.getF32Type(),
+                                                 MemRefLayoutAttrInterface(),
+                                                 space));
 }
 
 Value ThreadBuilder::get(Value shared, Value at) {

@@ -88,8 +88,8 @@ public:
   Value sumLanes(Value x, int64_t lanes, int64_t first = 1);
 
   /// The same for several terms at once. While there are terms to share, lanes
-  /// that differ in a bit keep one half of them each, those with the bit set the
-  /// upper one; returns what this lane keeps.
+  /// that differ in a bit keep one half of them each, those with the bit set
+  /// the upper one; returns what this lane keeps.
   Values shareSums(Values terms, int64_t lanes, int64_t first = 1);
 
   mlir::func::FuncOp kernel;

@@ -53,15 +53,16 @@ FailureOr<Value> sharedAddress(ConversionPatternRewriter &b, Operation *op,
       .getResult();
 }
 
-template <typename OpTy> struct SharedLoadPattern : OpConversionPattern<OpTy> {
+template <typename OpTy>
+struct SharedLoadPattern : OpConversionPattern<OpTy> {
   SharedLoadPattern(const LaneTypes &types, MLIRContext *context)
       : OpConversionPattern<OpTy>(types, context, PatternBenefit(2)) {}
   LogicalResult
   matchAndRewrite(OpTy op, typename OpTy::Adaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     FailureOr<Value> at =
-        sharedAddress(rewriter, op, op.getMemRefType(), adaptor.getOperands()[0],
-                      adaptor.getIndices());
+        sharedAddress(rewriter, op, op.getMemRefType(),
+                      adaptor.getOperands()[0], adaptor.getIndices());
     if (failed(at))
       return failure();
     Type type = op.getResult().getType();
@@ -77,21 +78,22 @@ template <typename OpTy> struct SharedLoadPattern : OpConversionPattern<OpTy> {
   }
 };
 
-template <typename OpTy> struct SharedStorePattern : OpConversionPattern<OpTy> {
+template <typename OpTy>
+struct SharedStorePattern : OpConversionPattern<OpTy> {
   SharedStorePattern(const LaneTypes &types, MLIRContext *context)
       : OpConversionPattern<OpTy>(types, context, PatternBenefit(2)) {}
   LogicalResult
   matchAndRewrite(OpTy op, typename OpTy::Adaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     FailureOr<Value> at =
-        sharedAddress(rewriter, op, op.getMemRefType(), adaptor.getOperands()[1],
-                      adaptor.getIndices());
+        sharedAddress(rewriter, op, op.getMemRefType(),
+                      adaptor.getOperands()[1], adaptor.getIndices());
     if (failed(at))
       return failure();
     Value v = adaptor.getOperands()[0];
-    LLVM::StoreOp::create(rewriter, op.getLoc(), v, *at,
-                          SharedLoadPattern<memref::LoadOp>::bytesOf(
-                              v.getType()));
+    LLVM::StoreOp::create(
+        rewriter, op.getLoc(), v, *at,
+        SharedLoadPattern<memref::LoadOp>::bytesOf(v.getType()));
     rewriter.eraseOp(op);
     return success();
   }
@@ -132,9 +134,9 @@ struct ShufflePattern : OpConversionPattern<gpu::ShuffleOp> {
 
 void heddle_gpu::populateThreadPatterns(const LaneTypes &types,
                                         RewritePatternSet &patterns) {
-  patterns.add<SharedBufferPattern, SharedLoadPattern<memref::LoadOp>,
-               SharedLoadPattern<vector::LoadOp>,
-               SharedStorePattern<memref::StoreOp>,
-               SharedStorePattern<vector::StoreOp>, BlockBarrierPattern,
-               ShufflePattern>(types, patterns.getContext());
+  patterns.add<
+      SharedBufferPattern, SharedLoadPattern<memref::LoadOp>,
+      SharedLoadPattern<vector::LoadOp>, SharedStorePattern<memref::StoreOp>,
+      SharedStorePattern<vector::StoreOp>, BlockBarrierPattern, ShufflePattern>(
+      types, patterns.getContext());
 }
