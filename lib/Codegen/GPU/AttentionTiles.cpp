@@ -274,6 +274,10 @@ heddle::listAttentionTiles(const AttentionProblem &problem,
         (size < 3072 || (widest > 128 && size > 6144) ||
          (widest <= 128 && tiles.keys < 32)))
       continue;
+    // Scores of 128 keys leave no registers for the mask of a ragged last tile.
+    if (problem.kind == AttentionProducts::Half && tiles.keys >= 128 &&
+        problem.keyLength % tiles.keys != 0)
+      continue;
     if (problem.kind == AttentionProducts::Tf32 && size > 4096)
       continue;
     AttentionCost cost = costOf(tiles, problem, target);
