@@ -55,10 +55,11 @@ gpu.module @kernels {
     gpu.return
   }
 
-  // A reduction whose axis crosses warps: each warp first gets whole rows.
+  // A reduction whose axis crosses warps: each warp gets the sums of all threads.
   // CHECK-LABEL: gpu.func @sum_across_warps
   gpu.func @sum_across_warps(%x: tensor<8x16xf32, #columns>, %y: memref<8xf32>) kernel attributes {heddle_gpu.warps = 2 : i64} {
-    // CHECK: heddle_gpu.smem_store %arg0
+    // CHECK: %[[PART:.*]] = heddle_gpu.reduce add %arg0 axis 1 partial
+// CHECK: heddle_gpu.smem_store %[[PART]]
     // CHECK: heddle_gpu.barrier
     // CHECK: %[[ROWS:.*]] = heddle_gpu.smem_load
     // CHECK: heddle_gpu.reduce add %[[ROWS]] axis 1
