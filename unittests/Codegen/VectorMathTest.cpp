@@ -134,6 +134,27 @@ TEST_P(VectorMath, Erf) {
   }
   EXPECT_LE(worst, 3e-7);
 }
+TEST_P(VectorMath, SinAndCos) {
+  if (!cpuHasFeature("avx512f") && std::string(GetParam()) == "x86-64-v4")
+    GTEST_SKIP() << "this CPU has no AVX-512";
+  std::vector<float> x = samples();
+  auto worst = [&](const char *op, auto exact) {
+    std::vector<float> y = run(op, x);
+    double worst = 0;
+    for (size_t i = 0; i < x.size(); ++i) {
+      if (!std::isfinite(x[i])) {
+        EXPECT_TRUE(std::isnan(y[i])) << op << " of " << x[i];
+        continue;
+      }
+      if (std::fabs(x[i]) <= 1000)
+        worst = std::max(worst, std::fabs(static_cast<double>(
+                                    y[i] - exact(static_cast<long double>(x[i])))));
+    }
+    return worst;
+  };
+  EXPECT_LE(worst("sin", [](long double v) { return sinl(v); }), 1e-7);
+  EXPECT_LE(worst("cos", [](long double v) { return cosl(v); }), 1e-7);
+}
 TEST_P(VectorMath, EndsOfTheRange) {
   if (!cpuHasFeature("avx512f") && std::string(GetParam()) == "x86-64-v4")
     GTEST_SKIP() << "this CPU has no AVX-512";

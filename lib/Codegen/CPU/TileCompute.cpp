@@ -181,6 +181,10 @@ TileToCpu::emitBody(Block &body, ValueRange args, int64_t lanes,
         result = emitTanh(b, loc, operands[0]);
       else if (isa<math::ErfOp>(op))
         result = emitErf(b, loc, operands[0]);
+      else if (isa<math::SinOp>(op))
+        result = emitSin(b, loc, operands[0]);
+      else if (isa<math::CosOp>(op))
+        result = emitCos(b, loc, operands[0]);
     }
     // x + a * b is one instruction, also under the guard of a select.
     if (!result && isa<arith::AddFOp>(op)) {

@@ -20,8 +20,7 @@ struct Emit {
 
   Value splat(double v) {
     return arith::ConstantOp::create(
-        b, loc,
-        DenseElementsAttr::get(type, b.getF32FloatAttr(v).getValue()));
+        b, loc, DenseElementsAttr::get(type, b.getF32FloatAttr(v).getValue()));
   }
   VectorType intType() { return type.clone(b.getI32Type()); }
   Value splatInt(int32_t v) {
@@ -36,8 +35,8 @@ struct Emit {
     return math::FmaOp::create(b, loc, x, y, z);
   }
   Value select(arith::CmpFPredicate p, Value x, Value y, Value t, Value f) {
-    return arith::SelectOp::create(b, loc,
-                                   arith::CmpFOp::create(b, loc, p, x, y), t, f);
+    return arith::SelectOp::create(
+        b, loc, arith::CmpFOp::create(b, loc, p, x, y), t, f);
   }
   /// min and max that keep a NaN in x.
   Value min(Value x, Value y) {
@@ -68,8 +67,9 @@ constexpr double kTwiceExp2Poly[] = {
 constexpr double kRound = 12582912.0; // 1.5 * 2^23
 } // namespace
 
-/// f = x - n is exact for |x| < 2^22, so 2^x = 2^(n-1) * (2 * 2^f). One is taken
-/// off n so that the factor of the largest floats, whose n is 128, is finite.
+/// f = x - n is exact for |x| < 2^22, so 2^x = 2^(n-1) * (2 * 2^f). One is
+/// taken off n so that the factor of the largest floats, whose n is 128, is
+/// finite.
 static Value scaleByPowerOfTwo(Emit &e, Value p, Value rounded) {
   Value bits = arith::BitcastOp::create(e.b, e.loc, e.intType(), rounded);
   Value shift = e.splatInt(23);
@@ -116,14 +116,15 @@ Value heddle::emitTanh(OpBuilder &b, Location loc, Value x) {
   // Large: 1 - 2 / (exp(2a) + 1). Small: a + a^3 q(a^2), q minimax on
   // [0, 0.625^2].
   Value t = emitExp(b, loc, e.add(a, a));
-  Value large = e.sub(e.splat(1.0),
-                      e.div(e.splat(2.0), e.add(t, e.splat(1.0))));
+  Value large =
+      e.sub(e.splat(1.0), e.div(e.splat(2.0), e.add(t, e.splat(1.0))));
   Value a2 = e.mul(a, a);
   Value q = e.polynomial(a2, {-0.006113234239203288, 0.021010118717883,
                               -0.05385408059446154, 0.13332794663260417,
                               -0.3333332925287317});
   Value small = e.fma(e.mul(a2, a), q, a);
-  Value r = e.select(arith::CmpFPredicate::ULT, a, e.splat(0.625), small, large);
+  Value r =
+      e.select(arith::CmpFPredicate::ULT, a, e.splat(0.625), small, large);
   return math::CopySignOp::create(b, loc, r, x);
 }
 
@@ -132,8 +133,8 @@ Value heddle::emitErf(OpBuilder &b, Location loc, Value x) {
   // Abramowitz and Stegun 7.1.26 form, 1 - (a1 t + ... + a5 t^5) exp(-x^2).
   Value a = e.min(e.abs(x), e.splat(6.0));
   Value t = e.div(e.splat(1.0), e.fma(a, e.splat(0.3275911), e.splat(1.0)));
-  Value p = e.polynomial(t, {1.061405429, -1.453152027, 1.421413741,
-                             -0.284496736, 0.254829592});
+  Value p = e.polynomial(
+      t, {1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592});
   Value decay = emitExp(b, loc, e.sub(e.splat(0.0), e.mul(a, a)));
   Value large = e.sub(e.splat(1.0), e.mul(e.mul(p, t), decay));
   // Near 0 the difference cancels: minimax polynomial of erf(a)/a in a^2.
@@ -144,4 +145,43 @@ Value heddle::emitErf(OpBuilder &b, Location loc, Value x) {
   Value small = e.mul(a, s);
   Value r = e.select(arith::CmpFPredicate::ULT, a, e.splat(0.5), small, large);
   return math::CopySignOp::create(b, loc, r, x);
+}
+
+/// sin(x + quarters * pi / 2), the argument reduced in three parts of pi / 2
+/// (Cody and Waite, "Software Manual for the Elementary Functions", 1980):
+/// products with the quotient are fused, so that only what is left rounds.
+static Value emitTurned(OpBuilder &b, Location loc, Value x, int quarters) {
+  Emit e(b, loc, x);
+  Value rounded = e.fma(x, e.splat(0.6366197723675814), e.splat(kRound));
+  Value n = e.sub(rounded, e.splat(kRound));
+  Value r = e.fma(n, e.splat(-1.57079637050628662109375), x);
+  r = e.fma(n, e.splat(4.37113900018624283e-8), r);
+  r = e.fma(n, e.splat(1.71512449e-15), r);
+  Value square = e.mul(r, r);
+  // Minimax on [0, (pi / 4)^2].
+  Value s = e.polynomial(square,
+                         {-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1});
+  Value sine = e.fma(e.mul(square, r), s, r);
+  Value c = e.polynomial(square, {2.443315711809948e-5, -1.388731625493765e-3,
+                                  4.166664568298827e-2});
+  Value cosine = e.fma(e.mul(square, square), c,
+                       e.fma(square, e.splat(-0.5), e.splat(1.0)));
+  Value bits = arith::BitcastOp::create(b, loc, e.intType(), rounded);
+  Value turn = arith::AddIOp::create(b, loc, bits, e.splatInt(quarters));
+  auto isSet = [&](int32_t bit) -> Value {
+    Value masked = arith::AndIOp::create(b, loc, turn, e.splatInt(bit));
+    return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, masked,
+                                 e.splatInt(0));
+  };
+  Value value = arith::SelectOp::create(b, loc, isSet(1), cosine, sine);
+  Value negative = arith::NegFOp::create(b, loc, value);
+  return arith::SelectOp::create(b, loc, isSet(2), negative, value);
+}
+
+Value heddle::emitSin(OpBuilder &b, Location loc, Value x) {
+  return emitTurned(b, loc, x, 0);
+}
+
+Value heddle::emitCos(OpBuilder &b, Location loc, Value x) {
+  return emitTurned(b, loc, x, 1);
 }

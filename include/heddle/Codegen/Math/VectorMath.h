@@ -24,6 +24,11 @@ mlir::Value emitTanh(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x);
 /// erf(x). Absolute error at most 3e-7.
 mlir::Value emitErf(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x);
 
+/// sin(x) and cos(x). Error at most 2 ulp or 1e-7 for |x| <= 1000, the larger;
+/// beyond it grows with x.
+mlir::Value emitSin(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x);
+mlir::Value emitCos(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x);
+
 } // namespace heddle
 
 #endif // HEDDLE_CODEGEN_MATH_VECTORMATH_H
