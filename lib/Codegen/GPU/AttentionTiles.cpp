@@ -107,16 +107,16 @@ static int registers(const AttentionTiles &t, const AttentionProblem &p) {
   int64_t query = queryRegisters(t, p);
   if (!holdsQuery(t, p))
     query = std::min<int64_t>(query, 32) + scores / 2;
-  // The loop over tiles at the edge of a mask needs more than the one over full
-  // tiles.
-  bool masked = p.visible < 1;
+  bool isTf32 = p.kind == AttentionProducts::Tf32;
   int64_t beside = 56;
-  if (p.kind == AttentionProducts::Tf32)
-    beside = masked ? 104 : 80;
+  if (isTf32)
+    beside = 80;
   else if (p.keyLength % t.keys != 0 || p.masksByOperands)
     beside = 64;
-  if (p.kind == AttentionProducts::Half && masked && holdsQuery(t, p))
-    beside += 8;
+  // The loop over tiles at the edge of a mask needs more than the one over full
+  // tiles.
+  if (p.visible < 1 && holdsQuery(t, p))
+    beside += isTf32 ? 24 : 8;
   return static_cast<int>(scores + output + query + beside);
 }
 
