@@ -108,13 +108,23 @@ static void countAttentionGrad(AttentionGradOp op, KernelInfo &info) {
   info.specialOps += pairs; // the exponentials
 }
 
+/// Whether an op is a product of matrices. Sums of elementwise products, as of
+/// a scale's gradient, have no rows or no columns of their own.
+static bool isMatrixProduct(linalg::LinalgOp op) {
+  if (!linalg::isaContractionOpInterface(op))
+    return false;
+  FailureOr<linalg::ContractionDimensions> dims =
+      linalg::inferContractionDims(op);
+  return succeeded(dims) && !dims->m.empty() && !dims->n.empty();
+}
+
 static void countLinalg(linalg::LinalgOp op, KernelInfo &info) {
   int64_t points = 1;
   for (int64_t extent : op.getStaticLoopRanges())
     points *= extent;
   int64_t before = info.flops;
   countBody(*op.getBlock(), points, info);
-  if (linalg::isaContractionOpInterface(op))
+  if (isMatrixProduct(op))
     addProduct(info.flops - before,
                getElementTypeOrSelf(op->getOperand(0).getType()),
                /*tf32=*/false, info);

@@ -16,7 +16,7 @@ using namespace heddle;
 static constexpr double kLn2 = 0.6931471805599453;
 
 /// Does not depend on a target: partial sums are laid out before there is one.
-static SelectiveShape gradientShape(const SelectiveBuffers &in) {
+static SelectiveShape gradientShape(const SelectiveOperands &in) {
   SelectiveShape s{};
   s.width = in.states <= 8 ? 2 : 4;
   // At most 16 lanes: half a warp's states make room for two rows of sums. At
@@ -52,7 +52,7 @@ static SelectiveShape gradientShape(const SelectiveBuffers &in) {
 }
 
 /// Blocks that share a row of db or dc.
-static int64_t sharersOf(const SelectiveBuffers &in, const SelectiveShape &s,
+static int64_t sharersOf(const SelectiveOperands &in, const SelectiveShape &s,
                          int64_t groups) {
   return in.channels / groups / in.groupSize * s.tilesPerGroup;
 }
@@ -64,7 +64,7 @@ static int64_t groupsOf(Value rows) {
 
 int64_t heddle::selectiveScanThreadParts(SelectiveScanGradOp op,
                                          const TileTarget &) {
-  SelectiveBuffers in = SelectiveBuffers::of(op);
+  SelectiveOperands in = SelectiveOperands::of(op);
   SelectiveShape s = gradientShape(in);
   return std::max<int64_t>({1, sharersOf(in, s, groupsOf(op.getB())),
                             sharersOf(in, s, groupsOf(op.getC()))});
@@ -74,7 +74,7 @@ namespace {
 class Backward : public SelectiveThreads {
 public:
   Backward(SelectiveScanGradOp op, func::FuncOp kernel,
-           const SelectiveBuffers &in, const SelectiveShape &shape)
+           const SelectiveOperands &in, const SelectiveShape &shape)
       : SelectiveThreads(kernel, op.getLoc(), in, shape), op(op) {}
   void build();
 
@@ -584,7 +584,7 @@ LogicalResult heddle::buildSelectiveScanGradThreads(SelectiveScanGradOp op,
   if (!parts || *parts != selectiveScanThreadParts(op, target))
     return op.emitOpError("expected partial_sums of a GPU; run "
                           "heddle-split-scans with matrix-units first");
-  SelectiveBuffers in = SelectiveBuffers::of(op);
+  SelectiveOperands in = SelectiveOperands::of(op);
   SelectiveShape shape = gradientShape(in);
   if (shape.perLane > 16)
     return op.emitOpError("expected at most 256 states to a channel on a GPU, "

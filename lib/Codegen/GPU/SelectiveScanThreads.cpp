@@ -13,7 +13,7 @@ using namespace heddle;
 namespace {
 class Forward : public SelectiveThreads {
 public:
-  Forward(SelectiveScanOp op, func::FuncOp kernel, const SelectiveBuffers &in,
+  Forward(SelectiveScanOp op, func::FuncOp kernel, const SelectiveOperands &in,
           const SelectiveShape &shape)
       : SelectiveThreads(kernel, op.getLoc(), in, shape), op(op) {}
   void build();
@@ -154,7 +154,7 @@ void Forward::build() {
 LogicalResult heddle::buildSelectiveScanThreads(SelectiveScanOp op,
                                                 func::FuncOp kernel,
                                                 const TileTarget &target) {
-  SelectiveBuffers in = SelectiveBuffers::of(op);
+  SelectiveOperands in = SelectiveOperands::of(op);
   SelectiveShape shape = selectiveShape(in, target);
   if (shape.perLane > 32)
     return op.emitOpError("expected at most 1024 states to a channel on a GPU, "

@@ -2,8 +2,6 @@
 
 #include "SelectiveThreads.h"
 
-#include <numeric>
-
 using namespace mlir;
 using namespace heddle;
 
@@ -12,36 +10,6 @@ static constexpr double kLog2e = 1.4426950408889634;
 //===----------------------------------------------------------------------===//
 // The shape of a block
 //===----------------------------------------------------------------------===//
-
-template <typename OpTy>
-SelectiveBuffers SelectiveBuffers::of(OpTy op) {
-  SelectiveBuffers in{bufferOf(op.getU()),
-                      bufferOf(op.getDelta()),
-                      bufferOf(op.getA()),
-                      bufferOf(op.getB()),
-                      bufferOf(op.getC()),
-                      bufferOf(op.getD()),
-                      bufferOf(op.getZ()),
-                      bufferOf(op.getDeltaBias()),
-                      bufferOf(op.getInitialState()),
-                      bufferOf(op.getResetIds()),
-                      op.getDeltaSoftplus(),
-                      op.getReverse(),
-                      extent(op.getU(), 0),
-                      extent(op.getU(), 1),
-                      extent(op.getU(), 2),
-                      extent(op.getA(), 1),
-                      0};
-  for (Value rows : {op.getB(), op.getC()}) {
-    bool grouped = cast<RankedTensorType>(rows.getType()).getRank() == 4;
-    int64_t size = in.channels / (grouped ? extent(rows, 2) : 1);
-    in.groupSize = std::gcd(in.groupSize, size);
-  }
-  in.groupSize = std::max<int64_t>(1, in.groupSize);
-  return in;
-}
-template SelectiveBuffers SelectiveBuffers::of(SelectiveScanOp op);
-template SelectiveBuffers SelectiveBuffers::of(SelectiveScanGradOp op);
 
 std::string SelectiveShape::name() const {
   return ("c" + Twine(channels) + "_l" + Twine(lanes) + "_t" + Twine(steps))
@@ -61,12 +29,12 @@ void SelectiveShape::splitInto(int64_t states, int64_t most, int64_t maxLanes) {
     split(states, 2 * lanes);
 }
 
-void SelectiveShape::count(const SelectiveBuffers &in) {
+void SelectiveShape::count(const SelectiveOperands &in) {
   tilesPerGroup = llvm::divideCeil(in.groupSize, channels);
   tiles = in.channels / in.groupSize * tilesPerGroup;
 }
 
-SelectiveShape heddle::selectiveShape(const SelectiveBuffers &in,
+SelectiveShape heddle::selectiveShape(const SelectiveOperands &in,
                                       const TileTarget &target) {
   constexpr int64_t kMaxThreads = 512;
   SelectiveShape s{};
@@ -89,8 +57,8 @@ SelectiveShape heddle::selectiveShape(const SelectiveBuffers &in,
     return 3.0 * in.channels + 2.0 * in.states * tiles;
   };
   double most = 1.2 * traffic(in.channels / in.groupSize);
-  bool fills = in.batches * tiles(32) >= target.threads;
-  while (s.channels > 8 && in.batches * tiles(s.channels) < target.threads) {
+  bool fills = in.batch * tiles(32) >= target.threads;
+  while (s.channels > 8 && in.batch * tiles(s.channels) < target.threads) {
     int64_t next = s.channels / 2;
     if (traffic(tiles(next)) > most && !(fills && next >= 32))
       break;
@@ -99,7 +67,7 @@ SelectiveShape heddle::selectiveShape(const SelectiveBuffers &in,
   // More lanes to a channel for the same reason, and for whole warps.
   while (s.lanes < 32 &&
          (s.threads() < 32 || (s.perLane > s.width && s.threads() < 256 &&
-                               in.batches * tiles(s.channels) * s.threads() <
+                               in.batch * tiles(s.channels) * s.threads() <
                                    256 * target.threads)))
     s.split(in.states, 2 * s.lanes);
   s.channels = std::max(s.channels, 32 / s.lanes);
@@ -116,7 +84,7 @@ SelectiveShape heddle::selectiveShape(const SelectiveBuffers &in,
 //===----------------------------------------------------------------------===//
 
 void SelectiveThreads::open() {
-  openGrid(std::max<int64_t>(1, in.batches * shape.tiles), shape.threads());
+  openGrid(std::max<int64_t>(1, in.batch * shape.tiles), shape.threads());
   kernel->setAttr(kKernelTile, b.getStringAttr(shape.name()));
   batch = div(block, shape.tiles);
   tile = rem(block, shape.tiles);

@@ -17,20 +17,9 @@
 #define HEDDLE_LIB_CODEGEN_GPU_SELECTIVETHREADS_H
 
 #include "ScanThreads.h"
+#include "heddle/Codegen/Tile/SelectiveOperands.h"
 
 namespace heddle {
-
-/// Buffers of the operands, null where absent.
-struct SelectiveBuffers {
-  mlir::Value u, delta, a, b, c, d, z, deltaBias, initialState, resetIds;
-  bool softplus, reverse;
-  int64_t batches, length, channels, states;
-  int64_t groupSize; // channels that share their rows of both b and c
-
-  /// Before planning, buffers are null and only the numbers count.
-  template <typename OpTy>
-  static SelectiveBuffers of(OpTy op);
-};
 
 struct SelectiveShape {
   int64_t channels, lanes, width, perLane, steps;
@@ -45,17 +34,17 @@ struct SelectiveShape {
   void split(int64_t states, int64_t over);
   void splitInto(int64_t states, int64_t most, int64_t maxLanes = 32);
   /// Counts blocks, once the channels are known.
-  void count(const SelectiveBuffers &in);
+  void count(const SelectiveOperands &in);
 };
 
 /// Of the forward walk.
-SelectiveShape selectiveShape(const SelectiveBuffers &in,
+SelectiveShape selectiveShape(const SelectiveOperands &in,
                               const TileTarget &target);
 
 class SelectiveThreads : public ScanThreads {
 public:
   SelectiveThreads(mlir::func::FuncOp kernel, mlir::Location loc,
-                   const SelectiveBuffers &in, const SelectiveShape &shape)
+                   const SelectiveOperands &in, const SelectiveShape &shape)
       : ScanThreads(kernel, loc, in.length, in.reverse, in.resetIds), in(in),
         shape(shape) {}
 
@@ -119,7 +108,7 @@ public:
   }
   int64_t numChunks() const { return llvm::divideCeil(length, shape.steps); }
 
-  SelectiveBuffers in;
+  SelectiveOperands in;
   SelectiveShape shape;
   Value tile, base;        // block in the batch entry; its first channel
   Value owner, part;       // as holder of states: channel in the block, lane

@@ -9,18 +9,9 @@
 #define HEDDLE_LIB_CODEGEN_TILE_SELECTIVESCAN_H
 
 #include "ScanBuilder.h"
+#include "heddle/Codegen/Tile/SelectiveOperands.h"
 
 namespace heddle {
-
-/// Buffers of the operands, null where absent.
-struct SelectiveOperands {
-  mlir::Value u, delta, a, b, c, d, z, deltaBias, initialState, resetIds;
-  bool softplus, reverse;
-  int64_t batch, length, channels, states;
-
-  template <typename OpTy>
-  static SelectiveOperands of(OpTy op);
-};
 
 /// Channels to a tile on a target whose panels have `lanes` rows. A tile shares
 /// its rows of b and c, so it does not cross a group: the largest size that

@@ -13,7 +13,6 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/Support/MathExtras.h"
 
-#include <numeric>
 
 using namespace mlir;
 using namespace heddle;
@@ -23,35 +22,9 @@ static constexpr double kLog2e = 1.4426950408889634;
 /// enough to leave the first cache to the states.
 static constexpr int64_t kChunk = 16;
 
-template <typename OpTy>
-SelectiveOperands SelectiveOperands::of(OpTy op) {
-  auto u = cast<RankedTensorType>(op.getU().getType());
-  return {bufferOf(op.getU()),
-          bufferOf(op.getDelta()),
-          bufferOf(op.getA()),
-          bufferOf(op.getB()),
-          bufferOf(op.getC()),
-          bufferOf(op.getD()),
-          bufferOf(op.getZ()),
-          bufferOf(op.getDeltaBias()),
-          bufferOf(op.getInitialState()),
-          bufferOf(op.getResetIds()),
-          op.getDeltaSoftplus(),
-          op.getReverse(),
-          u.getDimSize(0),
-          u.getDimSize(1),
-          u.getDimSize(2),
-          cast<RankedTensorType>(op.getA().getType()).getDimSize(1)};
-}
-template SelectiveOperands SelectiveOperands::of(SelectiveScanOp op);
-template SelectiveOperands SelectiveOperands::of(SelectiveScanGradOp op);
-
 int64_t heddle::selectiveRows(RankedTensorType u, RankedTensorType b,
                               RankedTensorType c, int64_t lanes) {
-  int64_t channels = u.getDimSize(2), group = 0;
-  for (RankedTensorType type : {b, c})
-    group = std::gcd(group, type.getRank() == 4 ? channels / type.getDimSize(2)
-                                                : channels);
+  int64_t channels = u.getDimSize(2), group = selectiveGroup(channels, b, c);
   if (group == channels)
     return lanes;
   for (int64_t size = lanes; 2 * size > lanes; --size)

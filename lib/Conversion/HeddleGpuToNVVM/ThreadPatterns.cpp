@@ -53,6 +53,13 @@ FailureOr<Value> sharedAddress(ConversionPatternRewriter &b, Operation *op,
       .getResult();
 }
 
+/// Vectors are aligned to their size.
+static unsigned bytesOf(Type type) {
+  if (auto vector = dyn_cast<VectorType>(type))
+    return vector.getNumElements() * vector.getElementTypeBitWidth() / 8;
+  return type.getIntOrFloatBitWidth() / 8;
+}
+
 template <typename OpTy>
 struct SharedLoadPattern : OpConversionPattern<OpTy> {
   SharedLoadPattern(const LaneTypes &types, MLIRContext *context)
@@ -69,13 +76,6 @@ struct SharedLoadPattern : OpConversionPattern<OpTy> {
     rewriter.replaceOpWithNewOp<LLVM::LoadOp>(op, type, *at, bytesOf(type));
     return success();
   }
-
-  /// Vectors are aligned to their size.
-  static unsigned bytesOf(Type type) {
-    if (auto vector = dyn_cast<VectorType>(type))
-      return vector.getNumElements() * vector.getElementTypeBitWidth() / 8;
-    return type.getIntOrFloatBitWidth() / 8;
-  }
 };
 
 template <typename OpTy>
@@ -91,9 +91,7 @@ struct SharedStorePattern : OpConversionPattern<OpTy> {
     if (failed(at))
       return failure();
     Value v = adaptor.getOperands()[0];
-    LLVM::StoreOp::create(
-        rewriter, op.getLoc(), v, *at,
-        SharedLoadPattern<memref::LoadOp>::bytesOf(v.getType()));
+    LLVM::StoreOp::create(rewriter, op.getLoc(), v, *at, bytesOf(v.getType()));
     rewriter.eraseOp(op);
     return success();
   }

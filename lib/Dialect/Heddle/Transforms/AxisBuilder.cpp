@@ -8,6 +8,15 @@
 using namespace mlir;
 using namespace heddle;
 
+LogicalResult heddle::expectStaticShapes(Operation *op) {
+  for (Type type : op->getOperandTypes())
+    if (auto tensor = dyn_cast<RankedTensorType>(type);
+        tensor && !tensor.hasStaticShape())
+      return op->emitOpError() << "expected static shapes to decompose, got "
+                               << tensor << "; specialise the function first";
+  return success();
+}
+
 Value AxisBuilder::zeros(ArrayRef<int64_t> shape, Type type) {
   Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
   Value empty = tensor::EmptyOp::create(b, loc, shape, type);

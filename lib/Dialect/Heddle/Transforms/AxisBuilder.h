@@ -14,6 +14,10 @@
 
 namespace heddle {
 
+/// Fails with an error at an op that has a dynamic operand: decompositions write
+/// out loops of known extents.
+llvm::LogicalResult expectStaticShapes(mlir::Operation *op);
+
 /// An operand and the letters of its axes.
 struct Named {
   mlir::Value value;

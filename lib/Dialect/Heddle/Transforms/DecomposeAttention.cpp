@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "AxisBuilder.h"
 #include "heddle/Dialect/Heddle/Transforms/Passes.h"
 
 #include "mlir/Dialect/Affine/Utils.h"
@@ -479,11 +480,8 @@ void Decomposer::run() {
 
 LogicalResult heddle::decomposeAttention(RewriterBase &rewriter,
                                          AttentionOp op) {
-  for (Value v : op->getOperands())
-    if (auto type = dyn_cast<RankedTensorType>(v.getType());
-        type && !type.hasStaticShape())
-      return op.emitOpError() << "expected static shapes to decompose, got "
-                              << type << "; specialise the function first";
+  if (failed(expectStaticShapes(op)))
+    return failure();
   Decomposer(rewriter, op).run();
   return success();
 }

@@ -238,11 +238,8 @@ void Decomposer::run() {
 
 LogicalResult heddle::decomposeLinearScanGrad(RewriterBase &rewriter,
                                               LinearScanGradOp op) {
-  for (Value v : op->getOperands())
-    if (auto type = dyn_cast<RankedTensorType>(v.getType());
-        type && !type.hasStaticShape())
-      return op.emitOpError() << "expected static shapes to decompose, got "
-                              << type << "; specialise the function first";
+  if (failed(expectStaticShapes(op)))
+    return failure();
   Decomposer(rewriter, op).run();
   return success();
 }

@@ -433,11 +433,8 @@ LogicalResult heddle::decomposeSsd(RewriterBase &rewriter, SsdOp op,
                                    int64_t chunk) {
   if (chunk < 1)
     return op.emitOpError() << "expected a chunk of at least 1, got " << chunk;
-  for (Value v : op->getOperands())
-    if (auto type = dyn_cast<RankedTensorType>(v.getType());
-        type && !type.hasStaticShape())
-      return op.emitOpError() << "expected static shapes to decompose, got "
-                              << type << "; specialise the function first";
+  if (failed(expectStaticShapes(op)))
+    return failure();
   Decomposer(rewriter, op, chunk).run();
   return success();
 }
