@@ -5,8 +5,7 @@
 #include "Diagnostics.h"
 
 #include "heddle/Dialect/Heddle/Transforms/Passes.h"
-#include "heddle/Reference/Compare.h"
-#include "heddle/Reference/Evaluator.h"
+#include "heddle/Reference/Judge.h"
 
 #include <cmath>
 #include <cstring>
@@ -16,35 +15,23 @@ using namespace mlir;
 
 namespace heddle::bench {
 
-struct PartReference {
-  ReferenceTensor exact;
-  std::optional<ReferenceTensor> declared;
-};
-
-/// Runs `evaluateOne` in the modes that the dtype needs; one reference for each
-/// result.
-template <typename Evaluate>
-static Status evaluateModes(MLIRContext &context, bool declared, int threads,
-                            std::vector<PartReference> &references,
-                            Evaluate evaluateOne) {
-  DiagnosticCollector diagnostics(context);
-  for (ReferenceMode mode : {ReferenceMode::Exact, ReferenceMode::Declared}) {
-    if (mode == ReferenceMode::Declared && !declared)
-      break;
-    ReferenceOptions options;
-    options.mode = mode;
-    options.threads = threads;
-    SmallVector<ReferenceTensor> results;
-    if (failed(evaluateOne(options, results)) || results.empty())
-      return Status::error("check: " + diagnostics.text());
-    references.resize(results.size());
-    for (auto [reference, result] : llvm::zip(references, results)) {
-      if (mode == ReferenceMode::Exact)
-        reference.exact = std::move(result);
-      else
-        reference.declared = std::move(result);
-    }
-  }
+Status Checker::judge(ArrayRef<HostTensor> actual,
+                      const std::vector<std::string> &names,
+                      EvaluateReference evaluateOne) {
+  CompareOptions options;
+  options.computeType = compute;
+  options.model = isModel;
+  options.tf32 = tf32;
+  options.backward = isBackward;
+  DiagnosticCollector diagnostics(session.mlir);
+  SmallVector<ReferenceTensor> exact;
+  SmallVector<CompareResult> results;
+  if (failed(judgeResults(actual, options, needsDeclared(),
+                          session.options.threads, evaluateOne, exact,
+                          results)))
+    return Status::error("check: " + diagnostics.text());
+  for (auto [i, result] : llvm::enumerate(results))
+    merge(result, i < names.size() ? names[i] : "");
   return Status();
 }
 
@@ -58,23 +45,15 @@ Status Checker::whole(const CheckedRun &run) {
       return Status::error("check: " + diagnostics.text());
   }
   auto function = module.lookupSymbol<func::FuncOp>(run.model.function);
-  std::vector<PartReference> references;
-  Status status = evaluateModes(
-      session.mlir, needsDeclared(), session.options.threads, references,
-      [&](const ReferenceOptions &options,
-          SmallVectorImpl<ReferenceTensor> &results) {
-        return evaluate(function, run.inputs, options, results);
-      });
-  if (!status)
-    return status;
-  if (references.size() != run.outputs.size())
+  if (run.outputs.size() != function.getNumResults())
     return Status::error("check: expected " +
-                         std::to_string(references.size()) + " results, got " +
-                         std::to_string(run.outputs.size()));
-  for (size_t i = 0; i < references.size(); ++i)
-    merge(run.outputs[i], references[i],
-          i < run.model.results.size() ? run.model.results[i] : "");
-  return status;
+                         std::to_string(function.getNumResults()) +
+                         " results, got " + std::to_string(run.outputs.size()));
+  return judge(run.outputs, run.model.results,
+               [&](const ReferenceOptions &options,
+                   SmallVectorImpl<ReferenceTensor> &results) {
+                 return evaluate(function, run.inputs, options, results);
+               });
 }
 
 Status Checker::attentionRows(const CheckedRun &run,
@@ -83,33 +62,20 @@ Status Checker::attentionRows(const CheckedRun &run,
   AttentionGradOp gradient;
   run.model.module.get()->walk([&](AttentionOp op) { attention = op; });
   run.model.module.get()->walk([&](AttentionGradOp op) { gradient = op; });
-  std::vector<PartReference> references;
-  Status status = evaluateModes(
-      session.mlir, needsDeclared(), session.options.threads, references,
-      [&](const ReferenceOptions &options,
-          SmallVectorImpl<ReferenceTensor> &results) {
-        if (!gradient)
-          return evaluateAttentionRows(attention, run.inputs, rows, options,
-                                       results);
-        return evaluateAttentionGradRows(attention, gradient, run.inputs, rows,
-                                         options, results.emplace_back());
-      });
-  if (status)
-    merge(heddle::selectRows(run.outputs.front(), /*axis=*/1, rows),
-          references.front());
-  return status;
+  HostTensor chosen = heddle::selectRows(run.outputs.front(), /*axis=*/1, rows);
+  return judge(chosen, {},
+               [&](const ReferenceOptions &options,
+                   SmallVectorImpl<ReferenceTensor> &results) {
+                 if (!gradient)
+                   return evaluateAttentionRows(attention, run.inputs, rows,
+                                                options, results);
+                 return evaluateAttentionGradRows(attention, gradient,
+                                                  run.inputs, rows, options,
+                                                  results.emplace_back());
+               });
 }
 
-void Checker::merge(const HostTensor &actual, const PartReference &reference,
-                    const std::string &name) {
-  CompareOptions options;
-  options.computeType = compute;
-  options.model = isModel;
-  options.tf32 = tf32;
-  options.backward = isBackward;
-  CompareResult result = compareWithReference(
-      actual, reference.exact,
-      reference.declared ? &*reference.declared : nullptr, options);
+void Checker::merge(const CompareResult &result, const std::string &name) {
   // The worst part is the first that fails, else the one with the largest
   // error.
   bool worse =

@@ -12,6 +12,8 @@
 #include "Session.h"
 #include "models/Models.h"
 
+#include "heddle/Reference/Judge.h"
+
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/ArrayRef.h"
 
@@ -48,8 +50,8 @@ public:
   /// gradients those of d_query, the first result.
   Status attentionRows(const CheckedRun &run, const std::vector<int64_t> &rows);
 
-  /// Writes finite (of all outputs, whole), rel_err, max_abs_err, check, correct
-  /// and, for a wrong row, wrong.
+  /// Writes finite (of all outputs, whole), rel_err, max_abs_err, check,
+  /// correct and, for a wrong row, wrong.
   void store(Row &row, const std::vector<HostTensor> &outputs) const;
 
 private:
@@ -67,8 +69,10 @@ private:
   std::string rule, failure;
   bool passed = true;
 
-  void merge(const HostTensor &actual, const struct PartReference &reference,
-             const std::string &name = "");
+  Status judge(llvm::ArrayRef<HostTensor> actual,
+               const std::vector<std::string> &names,
+               EvaluateReference evaluateOne);
+  void merge(const CompareResult &result, const std::string &name);
 };
 
 /// Row numbers to sample of an axis of `length`: the first and last row of

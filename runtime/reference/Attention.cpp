@@ -23,7 +23,7 @@ class AttentionRunner {
 public:
   AttentionRunner(AttentionOp op, Operands operands, ArrayRef<int64_t> rows,
                   const ReferenceOptions &options)
-      : op(op), pairs(op, options.mode), rows(rows),
+      : op(op), pairs(op, options), rows(rows),
         threads(workerCount(options.threads)) {
     unsigned next = 0;
     auto take = [&](Value value) -> const TensorValue * {
@@ -40,8 +40,8 @@ public:
     pairs.sinks = take(op.getSinks());
   }
 
-  LogicalResult run(Capture capture, ReferenceMode mode, TensorValue &out,
-                    TensorValue *lse);
+  LogicalResult run(Capture capture, const ReferenceOptions &options,
+                    TensorValue &out, TensorValue *lse);
 
 private:
   void packHead(int64_t b, int64_t hk);
@@ -154,11 +154,12 @@ bool AttentionRunner::runBlock(int64_t b, int64_t h, int64_t begin, int64_t end,
   return true;
 }
 
-LogicalResult AttentionRunner::run(Capture capture, ReferenceMode mode,
+LogicalResult AttentionRunner::run(Capture capture,
+                                   const ReferenceOptions &options,
                                    TensorValue &out, TensorValue *lse) {
   if (!op.getScore().empty()) {
     FailureOr<ElementProgram> compiled =
-        ElementProgram::compileBlock(op.getScore().front(), mode, capture);
+        ElementProgram::compileBlock(op.getScore().front(), options, capture);
     if (failed(compiled))
       return failure();
     pairs.score = std::move(*compiled);
@@ -180,8 +181,7 @@ LogicalResult AttentionRunner::run(Capture capture, ReferenceMode mode,
                   int64_t block = task % blocks, bh = task / blocks;
                   int64_t first = block * kRowBlock;
                   if (!runBlock(bh / heads, bh % heads, first,
-                                std::min(numRows, first + kRowBlock), out,
-                                lse))
+                                std::min(numRows, first + kRowBlock), out, lse))
                     inside = false;
                 }
               });
@@ -213,12 +213,9 @@ LogicalResult evaluateAttention(AttentionOp op, Operands operands,
     lse = TensorValue::uninitialized({op.getBatch(), op.getQueryHeads(), n},
                                      false);
   AttentionRunner runner(op, operands, *rows, options);
-  if (failed(
-          runner.run(capture, options.mode, out, op.getLse() ? &lse : nullptr)))
+  if (failed(runner.run(capture, options, out, op.getLse() ? &lse : nullptr)))
     return failure();
-  if (options.mode == ReferenceMode::Declared)
-    roundForStorage(out, elementTypeOf(op.getOut().getType()),
-                    workerCount(options.threads));
+  roundForStorage(out, op.getOut().getType(), options);
   results.push_back(std::move(out));
   if (op.getLse())
     results.push_back(std::move(lse));

@@ -25,9 +25,9 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 /// elements; hidden pairs hold 0.
 struct Block {
   int64_t rows, stride;
-  std::vector<double> q, dOut;      // (rows, dqk), (rows, dv)
-  std::vector<double> p, dS, dA;    // (rows, stride)
-  std::vector<uint8_t> visible;     // (rows, sk)
+  std::vector<double> q, dOut;   // (rows, dqk), (rows, dv)
+  std::vector<double> p, dS, dA; // (rows, stride)
+  std::vector<uint8_t> visible;  // (rows, sk)
 };
 
 /// Keys and values of one (batch, key head).
@@ -40,7 +40,7 @@ class GradRunner {
 public:
   GradRunner(AttentionGradOp op, Operands operands, ArrayRef<int64_t> rows,
              const ReferenceOptions &options)
-      : op(op), pairs(op, options.mode), rows(rows),
+      : op(op), pairs(op, options), rows(rows),
         threads(workerCount(options.threads)), numRows(rows.size()) {
     unsigned next = 0;
     auto take = [&](Value value) -> const TensorValue * {
@@ -62,7 +62,8 @@ public:
     pairs.sinks = take(op.getSinks());
   }
 
-  LogicalResult run(Capture capture, ReferenceMode mode, Results &results);
+  LogicalResult run(Capture capture, const ReferenceOptions &options,
+                    Results &results);
 
 private:
   int64_t queryOffset(int64_t b, int64_t r, int64_t h, int64_t dim) const {
@@ -310,11 +311,11 @@ void GradRunner::findSinks() {
   }
 }
 
-LogicalResult GradRunner::run(Capture capture, ReferenceMode mode,
+LogicalResult GradRunner::run(Capture capture, const ReferenceOptions &options,
                               Results &results) {
   if (!op.getScore().empty()) {
     FailureOr<ElementProgram> compiled =
-        ElementProgram::compileBlock(op.getScore().front(), mode, capture);
+        ElementProgram::compileBlock(op.getScore().front(), options, capture);
     if (failed(compiled))
       return failure();
     pairs.score = std::move(*compiled);
@@ -361,13 +362,12 @@ LogicalResult GradRunner::run(Capture capture, ReferenceMode mode,
         {&dSinks, op.getDSinks()}}) {
     if (!result)
       continue;
-    if (mode == ReferenceMode::Declared)
-      roundForStorage(*value, elementTypeOf(result.getType()), threads);
+    roundForStorage(*value, result.getType(), options);
     results.push_back(std::move(*value));
   }
   if (op.getRowDotsOut()) {
-    TensorValue value = TensorValue::uninitialized(
-        {pairs.batch, pairs.heads, numRows}, false);
+    TensorValue value =
+        TensorValue::uninitialized({pairs.batch, pairs.heads, numRows}, false);
     std::copy(dots.begin(), dots.end(), value.real.get());
     results.push_back(std::move(value));
   }
@@ -387,7 +387,7 @@ LogicalResult evaluateAttentionGrad(AttentionGradOp op, Operands operands,
     return op.emitError("expected query heads divisible by key heads, got ")
            << op.getQueryHeads() << " and " << op.getKeyHeads();
   return GradRunner(op, operands, *rows, options)
-      .run(capture, options.mode, results);
+      .run(capture, options, results);
 }
 
 } // namespace heddle::reference
@@ -414,10 +414,12 @@ static TensorValue rowsOf(const TensorValue &from, unsigned axis,
   return to;
 }
 
-LogicalResult heddle::evaluateAttentionGradRows(
-    AttentionOp forward, AttentionGradOp op, ArrayRef<HostTensor> inputs,
-    ArrayRef<int64_t> rows, const ReferenceOptions &options,
-    ReferenceTensor &dQuery) {
+LogicalResult heddle::evaluateAttentionGradRows(AttentionOp forward,
+                                                AttentionGradOp op,
+                                                ArrayRef<HostTensor> inputs,
+                                                ArrayRef<int64_t> rows,
+                                                const ReferenceOptions &options,
+                                                ReferenceTensor &dQuery) {
   if (failed(checkSupported(op)) || failed(checkSupported(forward)))
     return failure();
   if (inputs.size() != 4 || forward->getNumOperands() != 3 ||
@@ -434,8 +436,7 @@ LogicalResult heddle::evaluateAttentionGradRows(
              << op.getQueryLength() << "), found " << row;
   if (options.mode == ReferenceMode::Declared) {
     values[3] = TensorValue::unique(std::move(values[3]));
-    roundForStorage(values[3], elementTypeOf(op.getDOut().getType()),
-                    workerCount(options.threads));
+    roundForStorage(values[3], op.getDOut().getType(), options);
   }
   auto capture = [](Value) -> const TensorValue * { return nullptr; };
   SmallVector<int64_t> wanted(rows);
@@ -445,10 +446,9 @@ LogicalResult heddle::evaluateAttentionGradRows(
                                capture, residuals)))
     return failure();
   unsigned axis = op.getLayout() == AttentionLayout::BSHD ? 1 : 2;
-  SmallVector<TensorValue> operands = {rowsOf(values[0], axis, rows), values[1],
-                                       values[2],  residuals[1],
-                                       rowsOf(values[3], axis, rows),
-                                       residuals[0]};
+  SmallVector<TensorValue> operands = {
+      rowsOf(values[0], axis, rows), values[1],   values[2], residuals[1],
+      rowsOf(values[3], axis, rows), residuals[0]};
   if (failed(evaluateAttentionGrad(op, operands, &wanted, options, capture,
                                    results)))
     return failure();

@@ -66,15 +66,12 @@ static double lowestFinite(Type type) {
 }
 
 void AttentionPairs::setRoundings(Type element, bool tf32,
-                                  ReferenceMode mode) {
-  if (mode != ReferenceMode::Declared)
+                                  const ReferenceOptions &options) {
+  if (options.mode != ReferenceMode::Declared)
     return;
-  if (element.isBF16())
-    roundP = Rounding::BF16;
-  else if (element.isF16())
-    roundP = Rounding::F16;
-  else if (element.isF32() && tf32)
-    roundP = roundInputs = Rounding::TF32;
+  roundP = storageRounding(element, options);
+  if (element.isF32() && tf32)
+    roundP = roundInputs = {Rounding::TF32, options.draw};
 }
 
 void AttentionPairs::setBiasLimit(Type type) {

@@ -28,14 +28,14 @@ struct AttentionPairs {
 
   /// Sizes and roundings; the optional operands are set by the caller.
   template <typename Op>
-  AttentionPairs(Op op, ReferenceMode mode)
+  AttentionPairs(Op op, const ReferenceOptions &options)
       : batch(op.getBatch()), heads(op.getQueryHeads()),
         keyHeads(op.getKeyHeads()), sq(op.getQueryLength()),
         sk(op.getKeyLength()), dqk(op.getQueryHeadDim()),
         dv(op.getValueHeadDim()), scale(op.getEffectiveScale()),
         mask(op.getMaskAttr()), bshd(op.getLayout() == AttentionLayout::BSHD) {
     setRoundings(elementTypeOf(op.getQuery().getType()),
-                 op.getPrecision() == Precision::TF32, mode);
+                 op.getPrecision() == Precision::TF32, options);
     if (op.getBias())
       setBiasLimit(op.getBias().getType());
   }
@@ -61,7 +61,8 @@ struct AttentionPairs {
                     double *scores, uint8_t *visible, double *derivative) const;
 
 private:
-  void setRoundings(mlir::Type element, bool tf32, ReferenceMode mode);
+  void setRoundings(mlir::Type element, bool tf32,
+                    const ReferenceOptions &options);
   void setBiasLimit(mlir::Type type);
 };
 

@@ -125,7 +125,7 @@ static OpInfo lookup(StringRef name) {
   return {true, false, *op};
 }
 
-static Rounding roundingOf(Type type) {
+static Rounding::Format formatOf(Type type) {
   type = elementTypeOf(type);
   if (type.isF32())
     return Rounding::F32;
@@ -153,11 +153,12 @@ std::string ElementProgram::whyUnsupported(Operation *op) {
 
 struct ElementProgram::Builder {
   ElementProgram program;
-  ReferenceMode mode;
+  const ReferenceOptions &options;
   Capture capture;
   llvm::DenseMap<Value, Register> registers;
 
-  Builder(ReferenceMode mode, Capture capture) : mode(mode), capture(capture) {}
+  Builder(const ReferenceOptions &options, Capture capture)
+      : options(options), capture(capture) {}
 
   Register fresh(bool isInteger) {
     return {isInteger, isInteger ? program.numInteger++ : program.numReal++};
@@ -278,9 +279,9 @@ struct ElementProgram::Builder {
     }
     Instruction instruction(info.op);
     if (info.op == ElementOp::Round && !info.alias) {
-      if (mode == ReferenceMode::Declared)
-        instruction.rounding = roundingOf(resultType);
-      if (instruction.rounding == Rounding::None)
+      if (options.mode == ReferenceMode::Declared)
+        instruction.rounding = {formatOf(resultType), options.draw};
+      if (instruction.rounding.isNone())
         info.alias = true;
     }
     if (info.alias) {
@@ -309,9 +310,9 @@ struct ElementProgram::Builder {
 };
 
 FailureOr<ElementProgram>
-ElementProgram::compileBlock(Block &block, ReferenceMode mode, Capture capture,
-                             Value wanted, Operation *skip) {
-  Builder builder(mode, capture);
+ElementProgram::compileBlock(Block &block, const ReferenceOptions &options,
+                             Capture capture, Value wanted, Operation *skip) {
+  Builder builder(options, capture);
   for (BlockArgument argument : block.getArguments())
     builder.program.inputs.push_back(builder.define(argument));
   for (Operation &op : block.without_terminator())
@@ -331,10 +332,10 @@ ElementProgram::compileBlock(Block &block, ReferenceMode mode, Capture capture,
   return std::move(builder.program);
 }
 
-FailureOr<ElementProgram> ElementProgram::compileOp(Operation *op,
-                                                    ReferenceMode mode) {
+FailureOr<ElementProgram>
+ElementProgram::compileOp(Operation *op, const ReferenceOptions &options) {
   auto noCapture = [](Value) -> const TensorValue * { return nullptr; };
-  Builder builder(mode, noCapture);
+  Builder builder(options, noCapture);
   for (Value operand : op->getOperands()) {
     auto it = builder.registers.find(operand);
     builder.program.inputs.push_back(

@@ -72,11 +72,12 @@ public:
   /// order. `results` are the terminator's operands, or `wanted` if given, in
   /// which case `skip` is left out. Emits an error at an op it does not know.
   static llvm::FailureOr<ElementProgram>
-  compileBlock(mlir::Block &block, ReferenceMode mode, Capture capture,
-               mlir::Value wanted = {}, mlir::Operation *skip = nullptr);
+  compileBlock(mlir::Block &block, const ReferenceOptions &options,
+               Capture capture, mlir::Value wanted = {},
+               mlir::Operation *skip = nullptr);
   /// Compiles one op; `inputs` are its operands.
-  static llvm::FailureOr<ElementProgram> compileOp(mlir::Operation *op,
-                                                   ReferenceMode mode);
+  static llvm::FailureOr<ElementProgram>
+  compileOp(mlir::Operation *op, const ReferenceOptions &options);
   /// Empty if `op` can be part of a program, else why not.
   static std::string whyUnsupported(mlir::Operation *op);
 

@@ -68,15 +68,13 @@ LogicalResult evaluateScatterAdd(ScatterAddOp op, Operands operands,
                      static_cast<uint64_t>(updates.integerAt(i * rowSize + c));
       // Truth values are 0 and 1, wider integers are signed.
       output.integer[row * rowSize + c] =
-          width == 64  ? static_cast<int64_t>(sum)
-          : width == 1 ? static_cast<int64_t>(sum & 1)
-                       : static_cast<int64_t>(sum << (64 - width)) >>
-                             (64 - width);
+          width == 64 ? static_cast<int64_t>(sum)
+          : width == 1
+              ? static_cast<int64_t>(sum & 1)
+              : static_cast<int64_t>(sum << (64 - width)) >> (64 - width);
     }
   }
-  if (options.mode == ReferenceMode::Declared)
-    roundForStorage(output, elementTypeOf(op.getOutput().getType()),
-                    workerCount(options.threads));
+  roundForStorage(output, op.getOutput().getType(), options);
   results.push_back(std::move(output));
   return success();
 }

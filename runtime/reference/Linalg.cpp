@@ -122,10 +122,7 @@ LogicalResult evaluateLinalg(linalg::LinalgOp op,
 
   auto finish = [&] {
     for (unsigned i = numInputs; i < nest.operands.size(); ++i) {
-      if (options.mode == ReferenceMode::Declared)
-        roundForStorage(nest.operands[i],
-                        elementTypeOf(op->getOperand(i).getType()),
-                        nest.threads);
+      roundForStorage(nest.operands[i], op->getOperand(i).getType(), options);
       results.push_back(std::move(nest.operands[i]));
     }
     return success();
@@ -139,14 +136,14 @@ LogicalResult evaluateLinalg(linalg::LinalgOp op,
       combine && prefersFold(nest)) {
     Value out = block->getArgument(numInputs);
     Value value = combine->getOperand(combine->getOperand(0) == out ? 1 : 0);
-    FailureOr<ElementProgram> program = ElementProgram::compileBlock(
-        *block, options.mode, capture, value, combine);
+    FailureOr<ElementProgram> program =
+        ElementProgram::compileBlock(*block, options, capture, value, combine);
     if (failed(program) || failed(runFold(nest, *program, combine)))
       return failure();
     return finish();
   }
   FailureOr<ElementProgram> program =
-      ElementProgram::compileBlock(*block, options.mode, capture);
+      ElementProgram::compileBlock(*block, options, capture);
   if (failed(program))
     return failure();
   // linalg.map's region has no argument for its output.
@@ -163,8 +160,7 @@ LogicalResult evaluateLinalg(linalg::LinalgOp op,
 LogicalResult evaluateElementwise(Operation *op, ArrayRef<TensorValue> operands,
                                   const ReferenceOptions &options,
                                   SmallVectorImpl<TensorValue> &results) {
-  FailureOr<ElementProgram> program =
-      ElementProgram::compileOp(op, options.mode);
+  FailureOr<ElementProgram> program = ElementProgram::compileOp(op, options);
   if (failed(program))
     return failure();
   LoopNest nest;
@@ -198,8 +194,7 @@ LogicalResult evaluateElementwise(Operation *op, ArrayRef<TensorValue> operands,
     return failure();
   for (auto [i, result] : llvm::enumerate(op->getResults())) {
     TensorValue &value = nest.operands[nest.numInputs + i];
-    if (options.mode == ReferenceMode::Declared)
-      roundForStorage(value, elementTypeOf(result.getType()), nest.threads);
+    roundForStorage(value, result.getType(), options);
     results.push_back(std::move(value));
   }
   return success();

@@ -15,9 +15,7 @@ void finishScan(Operation *op, const ReferenceOptions &options,
   for (TensorValue &value : values) {
     if (!value.real)
       continue; // an optional result that the op does not have
-    if (options.mode == ReferenceMode::Declared)
-      roundForStorage(value, elementTypeOf(op->getResult(i).getType()),
-                      workerCount(options.threads));
+    roundForStorage(value, op->getResult(i).getType(), options);
     results.push_back(std::move(value));
     ++i;
   }
@@ -203,12 +201,7 @@ LogicalResult evaluateSsd(SsdOp op, Operands operands,
   if (groups == 0 || heads % groups != 0)
     return op.emitError("expected heads divisible by groups, got ")
            << heads << " and " << groups;
-  Type type = elementTypeOf(op.getQuery().getType());
-  Rounding rounding = Rounding::None;
-  if (options.mode == ReferenceMode::Declared)
-    rounding = type.isBF16()  ? Rounding::BF16
-               : type.isF16() ? Rounding::F16
-                              : Rounding::None;
+  Rounding rounding = storageRounding(op.getQuery().getType(), options);
   TensorValue outputs[2];
   outputs[0] = TensorValue::uninitialized(value->shape, false);
   TensorValue final = TensorValue::uninitialized({batch, heads, dk, dv}, false);
@@ -223,7 +216,7 @@ LogicalResult evaluateSsd(SsdOp op, Operands operands,
           double *state = final.real.get() + task * dk * dv;
           for (int64_t i = 0; i < dk * dv; ++i)
             state[i] = initial ? initial->realAt(task * dk * dv + i) : 0.0;
-          if (rounding == Rounding::None)
+          if (rounding.isNone())
             head.runSequential(outputs[0].real.get(), state);
           else
             head.runPairwise(outputs[0].real.get(), state);

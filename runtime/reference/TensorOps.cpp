@@ -137,7 +137,7 @@ static LogicalResult fillByRegion(Operation *op, Block &block,
                                   const ReferenceOptions &options,
                                   Capture capture, TensorValue &result) {
   FailureOr<ElementProgram> program =
-      ElementProgram::compileBlock(block, options.mode, capture);
+      ElementProgram::compileBlock(block, options, capture);
   if (failed(program))
     return failure();
   ElementFrame frame(*program);
@@ -192,8 +192,7 @@ static LogicalResult generate(tensor::GenerateOp op,
       type.getShape(), isIntegerElement(type.getElementType()));
   if (failed(fillByRegion(op, op.getBody().front(), options, capture, result)))
     return failure();
-  if (options.mode == ReferenceMode::Declared)
-    roundForStorage(result, type.getElementType(), 1);
+  roundForStorage(result, type, options);
   results.push_back(std::move(result));
   return success();
 }
@@ -353,8 +352,7 @@ LogicalResult evaluateSoftmax(linalg::SoftmaxOp op, Operands operands,
         y[i * inner] /= sum;
     }
   });
-  if (options.mode == ReferenceMode::Declared)
-    roundForStorage(result, elementTypeOf(op->getResult(0).getType()), threads);
+  roundForStorage(result, op->getResult(0).getType(), options);
   results.push_back(std::move(result));
   return success();
 }

@@ -139,17 +139,27 @@ std::optional<DType> hostTypeOf(Type type) {
   return std::nullopt;
 }
 
-void roundForStorage(TensorValue &value, Type elementType, int threads) {
-  Rounding format = elementType.isBF16()  ? Rounding::BF16
-                    : elementType.isF16() ? Rounding::F16
-                                          : Rounding::None;
-  if (format == Rounding::None)
+Rounding storageRounding(Type type, const ReferenceOptions &options) {
+  if (options.mode != ReferenceMode::Declared)
+    return {};
+  type = elementTypeOf(type);
+  return {type.isBF16()  ? Rounding::BF16
+          : type.isF16() ? Rounding::F16
+                         : Rounding::None,
+          options.draw};
+}
+
+void roundForStorage(TensorValue &value, Type type,
+                     const ReferenceOptions &options) {
+  Rounding rounding = storageRounding(type, options);
+  if (rounding.isNone())
     return;
+  int threads = workerCount(options.threads);
   double *data = value.real.get();
   parallelFor(threads, value.numStored(), 1 << 16,
               [&](int64_t begin, int64_t end) {
                 for (int64_t i = begin; i < end; ++i)
-                  data[i] = roundTo(format, data[i]);
+                  data[i] = roundTo(rounding, data[i]);
               });
 }
 

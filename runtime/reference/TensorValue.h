@@ -62,9 +62,12 @@ unsigned integerWidth(mlir::Type type);
 /// The host element type that holds `type`, if there is one.
 std::optional<DType> hostTypeOf(mlir::Type type);
 
-/// Rounds every element, in place, to what `elementType` can store. Only the
-/// 16-bit floats change: f32 stays f64.
-void roundForStorage(TensorValue &value, mlir::Type elementType, int threads);
+/// How declared mode rounds what is stored as `type` (or a tensor of it): the
+/// 16-bit floats change, f32 stays f64. Exact mode rounds nothing.
+Rounding storageRounding(mlir::Type type, const ReferenceOptions &options);
+/// Rounds every element, in place, so.
+void roundForStorage(TensorValue &value, mlir::Type type,
+                     const ReferenceOptions &options);
 
 TensorValue fromHost(const HostTensor &tensor);
 ReferenceTensor toReference(const TensorValue &value);

@@ -6,8 +6,7 @@
 #include "heddle/Dialect/Heddle/IR/Heddle.h"
 #include "heddle/Dialect/Heddle/Transforms/Passes.h"
 #include "heddle/Pipelines/Pipelines.h"
-#include "heddle/Reference/Compare.h"
-#include "heddle/Reference/Evaluator.h"
+#include "heddle/Reference/Judge.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -15,6 +14,8 @@
 #include "mlir/Parser/Parser.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/SourceMgr.h"
+
+#include <optional>
 
 using namespace heddle;
 using namespace heddle::run;
@@ -115,18 +116,8 @@ ReferenceValues toValues(const ReferenceTensor &tensor) {
   values.shape = tensor.shape;
   values.isInteger = tensor.isInteger;
   values.integer = tensor.integer;
-  values.exact = tensor.real;
+  values.real = tensor.real;
   return values;
-}
-
-ReferenceTensor toTensor(const ReferenceValues &values,
-                         const std::vector<double> &elements) {
-  ReferenceTensor tensor;
-  tensor.shape = values.shape;
-  tensor.isInteger = values.isInteger;
-  tensor.integer = values.integer;
-  tensor.real = elements;
-  return tensor;
 }
 
 } // namespace
@@ -184,46 +175,17 @@ Status heddle::run::importModel(const std::string &text,
   return {};
 }
 
-Status heddle::run::evaluateReference(const Function &function,
-                                      const std::vector<HostTensor> &inputs,
-                                      bool exact, bool declared, int threads,
-                                      std::vector<ReferenceValues> &results) {
-  if (function.source.empty())
-    return Status::error("expected the source of '" + function.name +
-                         "' in the bundle for the reference device, found "
-                         "none; compile again and keep it");
-  Model model(function.source, "<source of " + function.name + ">");
-  auto op = model.get() ? model.get().lookupSymbol<func::FuncOp>(function.name)
-                        : func::FuncOp();
-  if (!op)
-    return model.error("expected a function '" + function.name +
-                       "' in its source, found none; compile the model again");
-  // Gradients are evaluated as they are written out; central differences, in the
-  // tests of the rules, judge what is written.
-  if (failed(differentiate(model.get())))
-    return model.error("expected gradients that can be taken");
-  auto evaluateIn = [&](ReferenceMode mode,
-                        SmallVectorImpl<ReferenceTensor> &out) {
-    ReferenceOptions options;
-    options.mode = mode;
-    options.threads = threads;
-    return evaluate(op, inputs, options, out);
-  };
-  SmallVector<ReferenceTensor> exactValues, declaredValues;
-  if ((exact && failed(evaluateIn(ReferenceMode::Exact, exactValues))) ||
-      (declared && failed(evaluateIn(ReferenceMode::Declared, declaredValues))))
-    return model.error("expected a model that the reference device can "
-                       "evaluate, '" +
-                       function.name + "' is not");
-  results.clear();
-  for (const ReferenceTensor &tensor : exact ? exactValues : declaredValues)
-    results.push_back(toValues(tensor));
-  for (auto [i, tensor] : llvm::enumerate(declaredValues))
-    results[i].declared = toValues(tensor).exact;
-  return {};
-}
+namespace {
+/// What the arithmetic of a function rounds to, read off its source.
+struct Rounding {
+  bool bf16 = false, f16 = false, tf32 = false;
+  bool model = false;    // several products: their roundings add up
+  bool backward = false; // takes gradients, which have limits of their own
+  bool narrow() const { return bf16 || f16 || tf32; }
+};
+} // namespace
 
-Rounding heddle::run::roundingOf(const Function &function) {
+static Rounding roundingOf(const Function &function) {
   // The source holds every function of its module; this one alone counts.
   Model model(function.source, "<source of " + function.name + ">");
   std::string text;
@@ -231,8 +193,8 @@ Rounding heddle::run::roundingOf(const Function &function) {
   Rounding rounding;
   if (model.get()) {
     model.get().walk([&](ValueAndGradOp op) {
-      rounding.backward |= op->getParentOfType<func::FuncOp>().getName() ==
-                           function.name;
+      rounding.backward |=
+          op->getParentOfType<func::FuncOp>().getName() == function.name;
     });
     // Where it fails, evaluateReference says so.
     if (rounding.backward)
@@ -261,23 +223,91 @@ Rounding heddle::run::roundingOf(const Function &function) {
   return rounding;
 }
 
-Status heddle::run::judge(const HostTensor &actual,
-                          const ReferenceValues &reference,
-                          const Rounding &rounding, Verdict &verdict) {
+/// A function as the reference device evaluates it, from its source.
+namespace {
+struct ReferenceFunction {
+  explicit ReferenceFunction(const Function &function)
+      : model(function.source, "<source of " + function.name + ">") {}
+  Model model;
+  func::FuncOp op;
+};
+} // namespace
+
+static Status openReference(const Function &function,
+                            std::optional<ReferenceFunction> &reference) {
+  if (function.source.empty())
+    return Status::error("expected the source of '" + function.name +
+                         "' in the bundle for the reference device, found "
+                         "none; compile again and keep it");
+  Model &model = reference.emplace(function).model;
+  if (model.get())
+    reference->op = model.get().lookupSymbol<func::FuncOp>(function.name);
+  if (!reference->op)
+    return model.error("expected a function '" + function.name +
+                       "' in its source, found none; compile the model again");
+  // Gradients are evaluated as they are written out; central differences, in
+  // the tests of the rules, judge what is written.
+  if (failed(differentiate(model.get())))
+    return model.error("expected gradients that can be taken");
+  return {};
+}
+
+static Status notEvaluated(ReferenceFunction &reference,
+                           const Function &function) {
+  return reference.model.error("expected a model that the reference device can "
+                               "evaluate, '" +
+                               function.name + "' is not");
+}
+
+Status heddle::run::evaluateReference(const Function &function,
+                                      const std::vector<HostTensor> &inputs,
+                                      bool declared, int threads,
+                                      std::vector<ReferenceValues> &results) {
+  std::optional<ReferenceFunction> reference;
+  if (Status s = openReference(function, reference); !s.ok())
+    return s;
+  ReferenceOptions options;
+  options.mode = declared ? ReferenceMode::Declared : ReferenceMode::Exact;
+  options.threads = threads;
+  SmallVector<ReferenceTensor> values;
+  if (failed(evaluate(reference->op, inputs, options, values)))
+    return notEvaluated(*reference, function);
+  results.clear();
+  for (const ReferenceTensor &tensor : values)
+    results.push_back(toValues(tensor));
+  return {};
+}
+
+Status heddle::run::judgeByReference(const Function &function,
+                                     const std::vector<HostTensor> &inputs,
+                                     const std::vector<HostTensor> &actual,
+                                     int threads,
+                                     std::vector<ReferenceValues> &exact,
+                                     std::vector<Verdict> &verdicts) {
+  std::optional<ReferenceFunction> reference;
+  if (Status s = openReference(function, reference); !s.ok())
+    return s;
+  Rounding rounding = roundingOf(function);
   CompareOptions options;
   options.tf32 = rounding.tf32;
   options.model = rounding.model;
   options.backward = rounding.backward;
   if (rounding.bf16 || rounding.f16)
     options.computeType = rounding.bf16 ? DType::BF16 : DType::F16;
-  ReferenceTensor exact = toTensor(reference, reference.exact);
-  ReferenceTensor declared = toTensor(reference, reference.declared);
-  CompareResult result = compareWithReference(
-      actual, exact, reference.declared.empty() ? nullptr : &declared, options);
-  verdict.passed = result.passed;
-  verdict.maxAbsError = result.maxAbsError;
-  verdict.relError = result.relError;
-  verdict.rule = result.rule;
-  verdict.failure = result.failure;
+  SmallVector<ReferenceTensor> values;
+  SmallVector<CompareResult> results;
+  if (failed(judgeResults(
+          actual, options, rounding.narrow(), threads,
+          [&](const ReferenceOptions &modes,
+              SmallVectorImpl<ReferenceTensor> &out) {
+            return evaluate(reference->op, inputs, modes, out);
+          },
+          values, results)))
+    return notEvaluated(*reference, function);
+  for (const ReferenceTensor &tensor : values)
+    exact.push_back(toValues(tensor));
+  for (const CompareResult &result : results)
+    verdicts.push_back({result.passed, result.maxAbsError, result.relError,
+                        result.rule, result.failure});
   return {};
 }

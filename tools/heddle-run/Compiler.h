@@ -16,15 +16,13 @@
 
 namespace heddle::run {
 
-/// One result of the reference device, row-major. `exact` is f64 throughout;
-/// `declared`, where it was asked for, rounds where the model rounds. Integers
-/// stand in `integer` instead, where none is rounded.
+/// One result of the reference device, row-major: numbers in `real`, integers
+/// in `integer`.
 struct ReferenceValues {
   std::vector<int64_t> shape;
   bool isInteger = false;
   std::vector<int64_t> integer;
-  std::vector<double> exact;
-  std::vector<double> declared;
+  std::vector<double> real;
 };
 
 /// Whether this build has the compiler and the reference device.
@@ -57,21 +55,11 @@ KernelFacts kernelFacts(const std::string &target, const KernelInfo &info,
 Status importModel(const std::string &text, const std::string &name,
                    Program &program);
 
-/// Evaluates `function` from its source with `threads` workers (0: all cores),
-/// in the modes asked for.
+/// Evaluates `function` from its source with `threads` workers (0: all cores);
+/// `declared`: rounding where the model rounds.
 Status evaluateReference(const Function &function,
-                         const std::vector<HostTensor> &inputs, bool exact,
-                         bool declared, int threads,
-                         std::vector<ReferenceValues> &results);
-
-/// What the arithmetic of a function rounds to, read off its source.
-struct Rounding {
-  bool bf16 = false, f16 = false, tf32 = false;
-  bool model = false;    // several products: their roundings add up
-  bool backward = false; // takes gradients, which have limits of their own
-  bool narrow() const { return bf16 || f16 || tf32; }
-};
-Rounding roundingOf(const Function &function);
+                         const std::vector<HostTensor> &inputs, bool declared,
+                         int threads, std::vector<ReferenceValues> &results);
 
 /// The verdict on one result by the reference device's own rule.
 struct Verdict {
@@ -82,10 +70,14 @@ struct Verdict {
   std::string failure; // one sentence; empty where it passed
 };
 
-/// Judges `actual`: f32 by its distance to the exact values, results of narrow
-/// arithmetic by the distance of the declared ones as well.
-Status judge(const HostTensor &actual, const ReferenceValues &reference,
-             const Rounding &rounding, Verdict &verdict);
+/// Judges the results `actual` of `function`: f32 by their distance to the
+/// exact values, which `exact` gets, results of narrow arithmetic by that of
+/// declared rounding as well.
+Status judgeByReference(const Function &function,
+                        const std::vector<HostTensor> &inputs,
+                        const std::vector<HostTensor> &actual, int threads,
+                        std::vector<ReferenceValues> &exact,
+                        std::vector<Verdict> &verdicts);
 
 } // namespace heddle::run
 

@@ -33,15 +33,15 @@ Status heddle::run::importModel(const std::string &, const std::string &name,
 
 Status heddle::run::evaluateReference(const Function &,
                                       const std::vector<HostTensor> &, bool,
-                                      bool, int,
-                                      std::vector<ReferenceValues> &) {
+                                      int, std::vector<ReferenceValues> &) {
   return absent("the reference device",
                 "use --device=cpu without --check=reference");
 }
 
-Rounding heddle::run::roundingOf(const Function &) { return {}; }
-
-Status heddle::run::judge(const HostTensor &, const ReferenceValues &,
-                          const Rounding &, Verdict &) {
+Status heddle::run::judgeByReference(const Function &,
+                                     const std::vector<HostTensor> &,
+                                     const std::vector<HostTensor> &, int,
+                                     std::vector<ReferenceValues> &,
+                                     std::vector<Verdict> &) {
   return absent("--check=reference", "use --expected-output=@FILE.npy");
 }

@@ -297,8 +297,8 @@ static Status executeReference(const Options &options, const Function &function,
                                Timing &timing) {
   std::vector<ReferenceValues> values;
   Status status = repeat(options, timing, [&] {
-    return evaluateReference(function, arguments, !options.declared,
-                             options.declared, options.threads, values);
+    return evaluateReference(function, arguments, options.declared,
+                             options.threads, values);
   });
   if (!status.ok())
     return status;
@@ -307,11 +307,9 @@ static Status executeReference(const Options &options, const Function &function,
     for (size_t e = 0; e < values[i].integer.size(); ++e)
       storeInteger(tensor.bytes.data(), tensor.type.dtype,
                    static_cast<int64_t>(e), values[i].integer[e]);
-    const std::vector<double> &from =
-        options.declared ? values[i].declared : values[i].exact;
-    for (size_t e = 0; e < from.size(); ++e)
+    for (size_t e = 0; e < values[i].real.size(); ++e)
       storeElement(tensor.bytes.data(), tensor.type.dtype,
-                   static_cast<int64_t>(e), from[e]);
+                   static_cast<int64_t>(e), values[i].real[e]);
   }
   return {};
 }

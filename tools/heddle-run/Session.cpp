@@ -91,13 +91,16 @@ Status checkReference(const Options &options, const Function &function,
                       const std::vector<HostTensor> &arguments,
                       const std::vector<HostTensor> &results,
                       std::vector<Check> &checks) {
-  Rounding rounding = roundingOf(function);
-  bool declared = rounding.narrow() && !hasTolerance(options);
   std::vector<ReferenceValues> reference;
-  if (Status s = evaluateReference(function, arguments, /*exact=*/true,
-                                   declared, options.threads, reference);
-      !s.ok())
-    return s;
+  std::vector<Verdict> verdicts;
+  Status status =
+      hasTolerance(options)
+          ? evaluateReference(function, arguments, /*declared=*/false,
+                              options.threads, reference)
+          : judgeByReference(function, arguments, results, options.threads,
+                             reference, verdicts);
+  if (!status.ok())
+    return status;
   for (size_t i = 0; i < results.size(); ++i) {
     const TensorType &type = function.results[i].type;
     Tolerance tolerance = toleranceFor(options, type.dtype);
@@ -108,15 +111,12 @@ Status checkReference(const Options &options, const Function &function,
                   results[i], [&](int64_t e) { return values.integer[e]; },
                   tolerance)
             : compare(
-                  results[i], [&](int64_t e) { return values.exact[e]; },
+                  results[i], [&](int64_t e) { return values.real[e]; },
                   tolerance);
     Check check =
         toCheck(i, "the reference device", comparison, tolerance, type);
-    if (!hasTolerance(options)) {
-      Verdict verdict;
-      if (Status s = judge(results[i], reference[i], rounding, verdict);
-          !s.ok())
-        return s;
+    if (!verdicts.empty()) {
+      const Verdict &verdict = verdicts[i];
       check.passed = verdict.passed;
       check.maxAbsError = verdict.maxAbsError;
       check.relError = verdict.relError;

@@ -21,14 +21,18 @@ namespace heddle {
 enum class ReferenceMode {
   Exact,    // every value in f64, nothing rounded (inputs are as given)
   Declared, // rounds at every truncf and wherever a 16-bit tensor is stored,
-            // and P and dS of attention to the input dtype (q, k, P and v to TF32
-            // where precision = tf32); values of f32 stay in f64
+            // and P and dS of attention to the input dtype (q, k, P and v to
+            // TF32 where precision = tf32); values of f32 stay in f64
 };
 
 /// Options of an evaluation.
 struct ReferenceOptions {
   ReferenceMode mode = ReferenceMode::Exact;
   int threads = 0; // 0: all cores
+  /// Declared mode, 16-bit formats and TF32. 0: rounds to nearest even; else
+  /// stochastically, each number another draw, to learn how large the errors of
+  /// rounding are (twice the variance of rounding to nearest).
+  uint32_t draw = 0;
 };
 
 /// A value on the reference device: doubles (or exact integers as int64).
@@ -70,12 +74,12 @@ evaluateAttentionRows(AttentionOp op, llvm::ArrayRef<HostTensor> inputs,
 /// value only, and its gradient `op`. `inputs` are query, key, value and the
 /// cotangent of out, which declared mode rounds to the type of out. Errors as
 /// above.
-llvm::LogicalResult
-evaluateAttentionGradRows(AttentionOp forward, AttentionGradOp op,
-                          llvm::ArrayRef<HostTensor> inputs,
-                          llvm::ArrayRef<int64_t> rows,
-                          const ReferenceOptions &options,
-                          ReferenceTensor &dQuery);
+llvm::LogicalResult evaluateAttentionGradRows(AttentionOp forward,
+                                              AttentionGradOp op,
+                                              llvm::ArrayRef<HostTensor> inputs,
+                                              llvm::ArrayRef<int64_t> rows,
+                                              const ReferenceOptions &options,
+                                              ReferenceTensor &dQuery);
 
 } // namespace heddle
 
