@@ -385,7 +385,7 @@ LogicalResult SelectiveScanGrad::build(const TileTarget &target) {
   int64_t size = selectiveRows(op.getU().getType(), op.getB().getType(),
                                op.getC().getType(), target.lanes);
   int64_t tiles = llvm::divideCeil(in.channels, size);
-  int64_t tilesOfPart = llvm::divideCeil(tiles, *parts);
+  int64_t tilesOfPart = std::max<int64_t>(1, llvm::divideCeil(tiles, *parts));
   chunkSize = std::max<int64_t>(kMinChunk, std::ceil(std::sqrt(length)));
   chunkSize = std::max<int64_t>(1, std::min(chunkSize, length));
   numChunks = llvm::divideCeil(length, chunkSize);
@@ -399,11 +399,15 @@ LogicalResult SelectiveScanGrad::build(const TileTarget &target) {
   auto isGrouped = [](Value v) {
     return cast<RankedTensorType>(v.getType()).getRank() == 4;
   };
-  addsToPart = tilesOfPart > 1 || isGrouped(op.getB()) || isGrouped(op.getC());
+  // Without channels the sums over them are zero.
+  addsToPart = tiles == 0 || tilesOfPart > 1 || isGrouped(op.getB()) ||
+               isGrouped(op.getC());
   if (addsToPart) {
     clear(destinationOf(op.getDb()));
     clear(destinationOf(op.getDc()));
   }
+  if (tiles == 0)
+    return success();
   auto onTile = [&](Value tile) {
     rows = AxisRange::tile(t.mulAdd(tile, size), size, in.channels);
     overTile();

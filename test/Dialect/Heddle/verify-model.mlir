@@ -42,3 +42,12 @@ func.func @ssd_has_a_cpu_kernel(%q: tensor<2x5x2x3xf32>, %v: tensor<2x5x4x6xf32>
     -> tensor<2x5x4x6xf32>, tensor<2x4x3x6xf32>
   return %0#0 : tensor<2x5x4x6xf32>
 }
+
+// -----
+
+// The product of the extents is a multiple of 2^64.
+// expected-error@+1 {{expected a tensor of at most 128 TiB, got tensor<2147483648x4294967296x4xf32>; use smaller shapes}}
+func.func @sizes_do_not_overflow(%a: tensor<2147483648x4294967296x4xf32>) -> tensor<4xf32> {
+  %0 = tensor.empty() : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}

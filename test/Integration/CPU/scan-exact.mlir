@@ -190,3 +190,24 @@ func.func @softplus_has_the_slopes_of_its_ends(
     -> (tensor<1x3x1xf32>, tensor<1x3x1xf32>, tensor<1x1xf32>, tensor<1x3x1xf32>, tensor<1x3x1xf32>)
   return %g#1 : tensor<1x3x1xf32>
 }
+
+// A state without elements adds nothing, whatever the length.
+// REFERENCE: none
+// EXPECT 0: [0, 0, 0, 0]
+func.func @ssd_without_key_elements_gives_zeros(
+    %q: tensor<1x2x1x0xf32>, %v: tensor<1x2x1x2xf32>, %l: tensor<1x2x1xf32>) -> tensor<1x2x1x2xf32> {
+  %o = heddle.ssd %q, %q, %v, %l : tensor<1x2x1x0xf32>, tensor<1x2x1x0xf32>, tensor<1x2x1x2xf32>, tensor<1x2x1xf32> -> tensor<1x2x1x2xf32>
+  return %o : tensor<1x2x1x2xf32>
+}
+
+// REFERENCE: none
+// EXPECT 3: [0, 0, 0, 0]
+// EXPECT 4: [0, 0, 0, 0]
+func.func @gradients_without_channels_are_zero(
+    %u: tensor<1x2x0xf32>, %a: tensor<0x2xf32>, %b: tensor<1x2x2xf32>)
+    -> (tensor<1x2x0xf32>, tensor<1x2x0xf32>, tensor<0x2xf32>, tensor<1x2x2xf32>, tensor<1x2x2xf32>) {
+  %g:5 = heddle.selective_scan_grad %u, %u, %a, %b, %b, %u
+    : tensor<1x2x0xf32>, tensor<1x2x0xf32>, tensor<0x2xf32>, tensor<1x2x2xf32>, tensor<1x2x2xf32>, tensor<1x2x0xf32>
+    -> (tensor<1x2x0xf32>, tensor<1x2x0xf32>, tensor<0x2xf32>, tensor<1x2x2xf32>, tensor<1x2x2xf32>)
+  return %g#0, %g#1, %g#2, %g#3, %g#4 : tensor<1x2x0xf32>, tensor<1x2x0xf32>, tensor<0x2xf32>, tensor<1x2x2xf32>, tensor<1x2x2xf32>
+}

@@ -378,7 +378,8 @@ void Decomposer::run() {
   b.setInsertionPoint(op);
   measure();
   Value initial = op.getInitialState();
-  if (length == 0) {
+  // Without steps, or with states of no element, the state stays as it is.
+  if (batch * length * groups * repeat * keyDim * valueDim == 0) {
     SmallVector<Value> results = {zeros(
         cast<RankedTensorType>(op.getOut().getType()).getShape(), element)};
     if (op.getFinalState())

@@ -1,4 +1,5 @@
-//===- FuseOutline.cpp - ops leave for kernels of their own ----------------===//
+//===- FuseOutline.cpp - ops leave for kernels of their own
+//----------------===//
 
 #include "Fuser.h"
 #include "heddle/Codegen/Tile/KernelBody.h"
@@ -8,6 +9,7 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Transforms/RegionUtils.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace heddle;
@@ -16,11 +18,11 @@ using namespace heddle;
 static size_t hashBody(func::FuncOp kernel) {
   llvm::hash_code hash = hash_value(Type(kernel.getFunctionType()));
   for (Operation &op : kernel.getBody().front())
-    hash = llvm::hash_combine(
-        hash, OperationEquivalence::computeHash(
-                  &op, OperationEquivalence::ignoreHashValue,
-                  OperationEquivalence::ignoreHashValue,
-                  OperationEquivalence::IgnoreLocations));
+    hash =
+        llvm::hash_combine(hash, OperationEquivalence::computeHash(
+                                     &op, OperationEquivalence::ignoreHashValue,
+                                     OperationEquivalence::ignoreHashValue,
+                                     OperationEquivalence::IgnoreLocations));
   return hash;
 }
 
@@ -97,6 +99,25 @@ static SmallVector<Value> readsOf(Operation *op) {
   return reads.takeVector();
 }
 
+/// Inputs that the first result of a scan may be written over: a block reads
+/// all that a step needs before it writes the step's results, and no other
+/// block reads its channels. B and C of a selective scan are read by the blocks
+/// of all channels.
+static SmallVector<int64_t> scanInPlace(Operation *op, ArrayRef<Value> inputs) {
+  SmallVector<Value> shared;
+  TypeSwitch<Operation *>(op).Case<SelectiveScanOp, SelectiveScanGradOp>(
+      [&](auto scan) {
+        shared = {scan.getB(), scan.getC()};
+      });
+  SmallVector<int64_t> inPlace;
+  for (auto [i, v] : llvm::enumerate(inputs))
+    if (v.getType() == op->getResult(0).getType() &&
+        llvm::is_contained(op->getOperands(), v) &&
+        !llvm::is_contained(shared, v))
+      inPlace.push_back(i);
+  return inPlace;
+}
+
 /// Outlines one op with the constants it needs; everything else is an input.
 LogicalResult Fuser::outlineOp(Operation *op, StringRef family) {
   llvm::SetVector<Value> inputs;
@@ -122,12 +143,7 @@ LogicalResult Fuser::outlineOp(Operation *op, StringRef family) {
     return success();
   }
   if (family == "scan") {
-    // A block reads all that a step needs before it writes the step's results,
-    // and no other block reads those channels.
-    SmallVector<int64_t> inPlace;
-    for (auto [i, v] : llvm::enumerate(inputs))
-      if (v.getType() == op->getResult(0).getType())
-        inPlace.push_back(i);
+    SmallVector<int64_t> inPlace = scanInPlace(op, inputs.getArrayRef());
     if (!inPlace.empty())
       kernel->setAttr(kKernelInPlace,
                       OpBuilder(op).getDenseI64ArrayAttr(inPlace));
@@ -135,8 +151,8 @@ LogicalResult Fuser::outlineOp(Operation *op, StringRef family) {
   if (auto attention = dyn_cast<AttentionOp>(op)) {
     // Each block reads the query rows that it writes, before it writes them.
     Value q = attention.getQuery();
-    if (q.getType() == attention.getOut().getType() && q != attention.getKey() &&
-        q != attention.getValue()) {
+    if (q.getType() == attention.getOut().getType() &&
+        q != attention.getKey() && q != attention.getValue()) {
       int64_t arg = llvm::find(inputs, q) - inputs.begin();
       kernel->setAttr(kKernelInPlace,
                       OpBuilder(op).getDenseI64ArrayAttr({arg}));
@@ -228,8 +244,8 @@ LogicalResult Fuser::outline(ArrayRef<Value> roots) {
     launch(equal, inputs.getArrayRef(), roots, at);
     return success();
   }
-  auto results = llvm::to_vector(
-      kernel.getBody().front().getTerminator()->getOperands());
+  auto results =
+      llvm::to_vector(kernel.getBody().front().getTerminator()->getOperands());
   OpBuilder b(kernel);
   SmallVector<Attribute> inPlace;
   bool any = false;

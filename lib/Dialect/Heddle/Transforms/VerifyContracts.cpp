@@ -9,6 +9,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/Support/MathExtras.h"
 
 namespace heddle {
 #define GEN_PASS_DEF_VERIFYMODELPASS
@@ -18,6 +19,23 @@ namespace heddle {
 
 using namespace mlir;
 using namespace heddle;
+
+/// Bytes that the addresses of a process can tell apart. Sums of thousands of
+/// tensors below it stay far from overflow.
+static constexpr int64_t kMostBytes = int64_t(1) << 47;
+
+/// Whether a static tensor takes more bytes than `kMostBytes`.
+static bool isTooLarge(RankedTensorType type) {
+  if (llvm::is_contained(type.getShape(), 0))
+    return false;
+  Type element = type.getElementType();
+  int64_t bytes = element.isIndex()
+                      ? 8
+                      : llvm::divideCeil(element.getIntOrFloatBitWidth(), 8);
+  return llvm::any_of(type.getShape(), [&](int64_t extent) {
+    return llvm::MulOverflow(bytes, extent, bytes) || bytes > kMostBytes;
+  });
+}
 
 /// What is wrong with a type in contract M, or empty.
 static std::string typeProblem(Type type) {
@@ -33,6 +51,9 @@ static std::string typeProblem(Type type) {
     os << "expected pairs of real tensors for complex values, got " << type;
   else if (tensor && !tensor.getElementType().isIntOrIndexOrFloat())
     os << "expected integer or float elements, got " << type;
+  else if (tensor && isTooLarge(tensor))
+    os << "expected a tensor of at most " << (kMostBytes >> 40)
+       << " TiB, got " << type << "; use smaller shapes";
   return text;
 }
 

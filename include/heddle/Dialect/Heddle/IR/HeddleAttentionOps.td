@@ -90,7 +90,7 @@ def Heddle_AttentionOp : Heddle_Op<"attention",
     - /*attention_c16*/ the score region has no side effects.
     - /*attention_c17*/ scale is finite.
 
-    Created by model builders and by `heddle-raise`; kept whole by fusion, which
+    Created by model builders; kept whole by fusion, which
     makes it a kernel; `heddle-decompose-attention` rewrites it to linalg.
 
     Tiling: the op implements `TilingInterface` over (B, H, Sq). Tiles of

@@ -48,7 +48,7 @@ def Heddle_SelectiveScanOp : Heddle_Op<"selective_scan",
     - /*selective_scan_c9*/ reset_ids is i32 of shape (B, L).
     - /*selective_scan_c10*/ y has the type of u.
 
-    Created by model builders and by `heddle-raise`; becomes a scan kernel.
+    Created by model builders; becomes a scan kernel.
 
     Example:
 
@@ -123,7 +123,7 @@ def Heddle_SsdOp : Heddle_Op<"ssd", [Pure, AttrSizedOperandSegments]> {
     - /*ssd_c7*/ reset_ids is i32 of shape (B, L).
     - /*ssd_c8*/ out has the type of value.
 
-    Created by model builders and by `heddle-raise`; becomes a scan kernel that
+    Created by model builders; becomes a scan kernel that
     works chunk by chunk on matrix units.
 
     Example:
@@ -190,7 +190,7 @@ def Heddle_LinearScanOp : Heddle_Op<"linear_scan",
       scan is complex and the state's real part is there.
     - /*linear_scan_c8*/ reset_ids is i32 of shape (B, L).
 
-    Created by model builders, by `heddle-raise` and by differentiation; becomes
+    Created by model builders and by differentiation; becomes
     a scan kernel.
 
     Example:
