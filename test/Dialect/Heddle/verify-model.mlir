@@ -42,3 +42,14 @@ func.func @ssd_has_a_cpu_kernel(%q: tensor<2x5x2x3xf32>, %v: tensor<2x5x4x6xf32>
     -> tensor<2x5x4x6xf32>, tensor<2x4x3x6xf32>
   return %0#0 : tensor<2x5x4x6xf32>
 }
+
+// -----
+
+// A reshaped argument is in the same memory.
+func.func @donated_argument_is_returned_once(
+    // expected-error@+1 {{expected donated argument 0 'p' to be returned once, got it as results 0, 2; return it once, or drop heddle.donated}}
+    %p: tensor<2x3xf32> {heddle.donated, heddle.arg_name = "p"},
+    %q: tensor<4xf32>, %r: tensor<4xf32> {heddle.donated}) -> (tensor<2x3xf32>, tensor<4xf32>, tensor<6xf32>, tensor<4xf32>, tensor<4xf32>) {
+  %f = tensor.collapse_shape %p [[0, 1]] : tensor<2x3xf32> into tensor<6xf32>
+  return %p, %q, %f, %q, %r : tensor<2x3xf32>, tensor<4xf32>, tensor<6xf32>, tensor<4xf32>, tensor<4xf32>
+}

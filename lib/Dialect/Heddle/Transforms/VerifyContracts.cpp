@@ -3,12 +3,14 @@
 #include "heddle/Codegen/Tile/KernelBody.h"
 #include "heddle/Dialect/Heddle/IR/Heddle.h"
 #include "heddle/Dialect/Heddle/Transforms/Passes.h"
+#include "heddle/Dialect/Heddle/Transforms/PlanAttributes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/Support/InterleavedRange.h"
 
 namespace heddle {
 #define GEN_PASS_DEF_VERIFYMODELPASS
@@ -63,6 +65,36 @@ static std::string opProblem(Operation *op, StringRef target) {
       return text;
     }
   return text;
+}
+
+/// A donated argument is the memory of one result.
+static LogicalResult verifyDonation(func::FuncOp f) {
+  LogicalResult result = success();
+  DenseMap<Value, SmallVector<int64_t>> returned; // results, by argument
+  for (OpOperand &operand : f.getBody().front().getTerminator()->getOpOperands()) {
+    Value v = operand.get();
+    while (v.getDefiningOp() &&
+           isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::CastOp>(
+               v.getDefiningOp()))
+      v = v.getDefiningOp()->getOperand(0);
+    if (isa<BlockArgument>(v))
+      returned[v].push_back(operand.getOperandNumber());
+  }
+  for (BlockArgument arg : f.getArguments()) {
+    unsigned number = arg.getArgNumber();
+    ArrayRef<int64_t> results = returned[arg];
+    if (results.size() < 2 || !f.getArgAttr(number, kArgumentDonated))
+      continue;
+    std::string name;
+    if (auto attr = f.getArgAttrOfType<StringAttr>(number, kArgumentName))
+      name = (" '" + attr.getValue() + "'").str();
+    result = emitError(arg.getLoc())
+             << "expected donated argument " << number << name
+             << " to be returned once, got it as results "
+             << llvm::interleaved(results)
+             << "; return it once, or drop " << kArgumentDonated;
+  }
+  return result;
 }
 
 namespace {
@@ -122,8 +154,12 @@ struct VerifyModel : heddle::impl::VerifyModelPassBase<VerifyModel> {
                                "found none");
       return signalPassFailure();
     }
-    if (problems.empty())
+    if (problems.empty()) {
+      for (auto f : getOperation().getOps<func::FuncOp>())
+        if (failed(verifyDonation(f)))
+          signalPassFailure();
       return;
+    }
     InFlightDiagnostic diag =
         mlir::emitError(problems.front().first)
         << (problems.size() == 1
