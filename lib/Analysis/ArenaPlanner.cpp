@@ -14,6 +14,9 @@ using namespace heddle;
 namespace {
 /// Up to so many items a search takes all the steps that it may.
 constexpr int64_t kFewItems = 128;
+/// With more, a bound that is missed by less than this part of it is as good as
+/// met.
+constexpr int64_t kSlack = 256;
 
 int64_t alignUp(int64_t n, int64_t a) { return (n + a - 1) / a * a; }
 
@@ -167,15 +170,20 @@ findCandidates(const std::vector<ArenaItem> &items,
   return candidates;
 }
 
-int64_t largestLiveSum(const std::vector<ArenaItem> &items,
-                       int64_t alignment) {
+/// The largest sum of aligned sizes alive at one step, of the items that `counts`.
+template <typename Predicate>
+int64_t largestLiveSum(const std::vector<ArenaItem> &items, int64_t alignment,
+                       Predicate counts) {
   int64_t last = 0;
   for (const ArenaItem &item : items)
     last = std::max(last, item.end);
   std::vector<int64_t> change(last + 2, 0);
-  for (const ArenaItem &item : items) {
-    change[item.begin] += alignUp(item.size, alignment);
-    change[item.end + 1] -= alignUp(item.size, alignment);
+  for (size_t i = 0; i < items.size(); ++i) {
+    if (!counts(i))
+      continue;
+    int64_t size = alignUp(items[i].size, alignment);
+    change[items[i].begin] += size;
+    change[items[i].end + 1] -= size;
   }
   int64_t live = 0, most = 0;
   for (int64_t c : change) {
@@ -197,7 +205,8 @@ ArenaResult heddle::planArena(std::vector<ArenaItem> &items, int64_t alignment,
                               const std::vector<BorrowedRegion> &regions,
                               int64_t searchSteps) {
   ArenaResult result;
-  result.maxLive = largestLiveSum(items, alignment);
+  result.maxLive =
+      largestLiveSum(items, alignment, [](size_t) { return true; });
   if (items.empty())
     return result;
 
@@ -210,9 +219,10 @@ ArenaResult heddle::planArena(std::vector<ArenaItem> &items, int64_t alignment,
       [](const ArenaItem &x) { return x.begin; },
       [](const ArenaItem &x) { return -x.end; },
   };
-  // Without borrowed regions the arena cannot be below what lives at once.
-  int64_t bound = regions.empty() ? result.maxLive : 0;
   std::vector<std::vector<uint32_t>> candidates = findCandidates(items, regions);
+  // The arena cannot be below what lives at once of that which fits no region.
+  int64_t bound = largestLiveSum(
+      items, alignment, [&](size_t i) { return candidates[i].empty(); });
   auto placeAll = [&](const Plan &plan) {
     Placement placement(items, regions, candidates, alignment);
     for (size_t i : plan.order)
@@ -241,7 +251,8 @@ ArenaResult heddle::planArena(std::vector<ArenaItem> &items, int64_t alignment,
     if (best.bytes <= bound)
       break;
   }
-  if (best.bytes > bound) {
+  bool isFew = items.size() <= kFewItems;
+  if (best.bytes > bound + (isFew ? 0 : bound / kSlack)) {
     Placement placement(items, regions, candidates, alignment);
     // A step looks at what is placed: as many items, as few steps.
     int64_t steps = searchSteps * kFewItems /

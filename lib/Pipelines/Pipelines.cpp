@@ -9,6 +9,7 @@
 #include "heddle/Conversion/HeddleGpuToNVVM/HeddleGpuToNVVM.h"
 #include "heddle/Conversion/HeddleNvvmToLLVM/HeddleNvvmToLLVM.h"
 #include "heddle/Conversion/NvvmToEmulator/NvvmToEmulator.h"
+#include "heddle/Dialect/Heddle/Transforms/InlineCalls.h"
 #include "heddle/Dialect/Heddle/Transforms/Loops.h"
 #include "heddle/Dialect/HeddleNvvm/Transforms/Passes.h"
 #include "heddle/Dialect/Heddle/Transforms/Passes.h"
@@ -126,15 +127,19 @@ static TileTarget tileTarget(const GpuTarget &gpu) {
   return target;
 }
 
-/// A graph is one block: there are no regions to simplify.
+/// A graph is one block: there are no regions to simplify, and what a rewrite
+/// changes is looked at again at once, so that a second sweep over all ops finds
+/// nothing.
 static std::unique_ptr<Pass> createGraphCanonicalizer() {
   GreedyRewriteConfig config;
   config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
+  config.setMaxIterations(1);
   return createCanonicalizerPass(config);
 }
 
 /// Contract M: checked and simplified.
 static void addModelStage(OpPassManager &pm, StringRef target) {
+  pm.addPass(createInlineCallsPass());
   VerifyModelPassOptions options;
   options.target = target.str();
   pm.addPass(createVerifyModelPass(options));
@@ -263,17 +268,23 @@ void heddle::addNvvmPasses(OpPassManager &kernel) {
 // Driver
 //===----------------------------------------------------------------------===//
 
-/// Marks the losses that gradients in `f` are taken of.
-static void findLosses(func::FuncOp f, DenseSet<Operation *> &losses) {
-  f.walk([&](ValueAndGradOp op) {
-    auto loss = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
-        op, op.getCalleeAttr());
-    if (loss && losses.insert(loss).second)
-      findLosses(loss, losses);
+/// Marks what `f` calls and the losses that gradients in it are taken of.
+static void findCallees(func::FuncOp f, DenseSet<Operation *> &callees) {
+  f.walk([&](Operation *op) {
+    FlatSymbolRefAttr name;
+    if (auto gradient = dyn_cast<ValueAndGradOp>(op))
+      name = gradient.getCalleeAttr();
+    else if (auto call = dyn_cast<func::CallOp>(op))
+      name = call.getCalleeAttr();
+    if (!name)
+      return;
+    auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(op, name);
+    if (callee && callees.insert(callee).second)
+      findCallees(callee, callees);
   });
 }
 
-/// Leaves only the chosen entry and, private, the losses that it differentiates.
+/// Leaves only the chosen entry and, private, what it calls or differentiates.
 static LogicalResult selectEntry(ModuleOp module, StringRef entry) {
   if (entry.empty())
     return success();
@@ -288,13 +299,15 @@ static LogicalResult selectEntry(ModuleOp module, StringRef entry) {
     return module.emitError("expected a function named '")
            << entry << "', found " << (names.empty() ? "none" : names)
            << "; pass one of these as --entry";
-  DenseSet<Operation *> losses;
-  findLosses(found, losses);
+  DenseSet<Operation *> callees;
+  findCallees(found, callees);
   SmallVector<func::FuncOp> functions(module.getOps<func::FuncOp>());
   for (func::FuncOp f : functions) {
-    if (losses.contains(f))
+    if (f == found)
+      continue;
+    if (callees.contains(f))
       f.setPrivate();
-    else if (f != found)
+    else
       f.erase();
   }
   return success();
@@ -650,6 +663,7 @@ void heddle::registerCompilerPasses() {
   registerHeddleNvvmToLLVMPasses();
   registerHeddleNvvmToEmulatorPasses();
   registerAllowTf32Pass();
+  registerInlineCallsPass();
   registerLowerKernelsToGpuPass();
   registerStages();
 }

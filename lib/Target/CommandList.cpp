@@ -93,7 +93,8 @@ LogicalResult heddle::writeCommands(func::FuncOp entry,
   if (!argTypes || !resultTypes)
     return entry.emitError("expected a planned function; run "
                            "heddle-plan-memory first");
-  ArrayAttr names = types(kPlanArgumentNames), used = types(kPlanArgumentUsed);
+  ArrayAttr names = types(kPlanArgumentNames), used = types(kPlanArgumentUsed),
+            resultNames = types(kPlanResultNames);
   auto donated = entry->getAttrOfType<DenseBoolArrayAttr>(kPlanDonated);
   auto aliases = entry->getAttrOfType<DenseI64ArrayAttr>(kPlanAliases);
   function.name = entry.getName().str();
@@ -120,6 +121,8 @@ LogicalResult heddle::writeCommands(func::FuncOp entry,
       return failure();
     NamedTensorType named;
     named.type = *type;
+    if (resultNames)
+      named.name = cast<StringAttr>(resultNames[i]).str();
     named.alias = aliases ? static_cast<int32_t>(aliases[i]) : -1;
     function.plan.outBytes += type->byteSize();
     if (named.alias >= 0)
@@ -132,8 +135,7 @@ LogicalResult heddle::writeCommands(func::FuncOp entry,
     return failure();
   function.plan.arenaBytes = intAttr(entry, kPlanArena);
   function.plan.maxLiveBytes = intAttr(entry, kPlanMaxLive);
-  function.plan.workBytes =
-      intAttr(entry, kPlanWork) + writer.workBeyondWorkspace;
+  function.plan.workBytes = intAttr(entry, kPlanWork);
   alignBuffers(function, writer.uses, launchAlignment);
   groupLaunches(function, writer.uses);
   function.plan.planHash = hashPlan(function);

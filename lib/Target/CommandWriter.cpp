@@ -253,9 +253,6 @@ LogicalResult CommandWriter::writeLoop(LaunchOp launch, const Loop &loop,
   constant.offset = constantsOf(loop.body);
   inner.push_back(constant);
 
-  auto work = loop.body->getAttrOfType<IntegerAttr>(kPlanWork);
-  workBeyondWorkspace =
-      std::max(workBeyondWorkspace, work.getInt() - layout.bytes);
   if (failed(writeBody(loop.body, inner, depth + 1, repeat.body)))
     return failure();
   llvm::append_range(repeat.body, after);

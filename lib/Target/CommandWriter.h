@@ -23,9 +23,6 @@ public:
 
   /// By kernel.
   std::vector<KernelUses> uses;
-  /// What temporaries of loops take beyond their workspaces, because they lie
-  /// in buffers of the loop: 0 where none does.
-  int64_t workBeyondWorkspace = 0;
 
 private:
   /// One buffer for each argument of a planned function.

@@ -105,9 +105,13 @@ LogicalResult toSignature(func::FuncOp op, Function &function) {
     if (failed(toTensorType(op, type, argument.type)))
       return failure();
   }
-  for (Type type : op.getResultTypes())
-    if (failed(toTensorType(op, type, function.results.emplace_back().type)))
+  for (auto [i, type] : llvm::enumerate(op.getResultTypes())) {
+    NamedTensorType &result = function.results.emplace_back();
+    if (auto name = op.getResultAttrOfType<StringAttr>(i, "heddle.result_name"))
+      result.name = name.str();
+    if (failed(toTensorType(op, type, result.type)))
       return failure();
+  }
   return success();
 }
 

@@ -266,8 +266,8 @@ Status heddle::run::parseCommandLine(int argc, char **argv, Options &options,
                  "@FILE.npz or @FILE.safetensors with arguments by name, for "
                  "those without --input");
   app.add_option("--outputs", raw.outputArchive,
-                 "@FILE.npz or @FILE.safetensors for all results: result0, "
-                 "result1, ...");
+                 "@FILE.npz or @FILE.safetensors for all results, by their "
+                 "heddle.result_name, else result0, result1, ...");
   repeated("-o,--output", raw.outputs,
            "@FILE.npy for the next result; - is standard output");
   repeated("--expected-output", raw.expected,

@@ -13,6 +13,7 @@
 #include "heddle/Runtime/TensorArchive.h"
 
 #include <iostream>
+#include <set>
 #include <sstream>
 
 using namespace heddle;
@@ -53,12 +54,21 @@ Check toCheck(size_t result, std::string against, const Comparison &comparison,
   return check;
 }
 
-/// Writes all results as "result0", "result1", ...
-Status writeResults(const std::string &path,
+/// Writes all results by name: heddle.result_name, else "result0", "result1", ...
+Status writeResults(const std::string &path, const Function &function,
                     const std::vector<HostTensor> &results) {
   std::vector<ArchivedTensor> tensors;
-  for (size_t i = 0; i < results.size(); ++i)
-    tensors.push_back({"result" + std::to_string(i), &results[i]});
+  std::set<std::string> seen;
+  for (size_t i = 0; i < results.size(); ++i) {
+    std::string name = function.results[i].name;
+    if (name.empty())
+      name = "result" + std::to_string(i);
+    if (!seen.insert(name).second)
+      return Status::error("expected results of different names in '" + path +
+                           "', got '" + name +
+                           "' twice; change a heddle.result_name");
+    tensors.push_back({name, &results[i]});
+  }
   return writeTensorArchive(path, tensors);
 }
 
@@ -249,7 +259,8 @@ Status heddle::run::runOnce(const Options &options, Outcome &outcome) {
         !s.ok())
       return s;
   if (!options.outputArchive.empty())
-    if (Status s = writeResults(options.outputArchive, outcome.results);
+    if (Status s = writeResults(options.outputArchive, function,
+                                outcome.results);
         !s.ok())
       return s;
   for (size_t i = 0; i < expected.size(); ++i) {

@@ -51,3 +51,14 @@ func.func @sizes_do_not_overflow(%a: tensor<2147483648x4294967296x4xf32>) -> ten
   %0 = tensor.empty() : tensor<4xf32>
   return %0 : tensor<4xf32>
 }
+
+// -----
+
+// A reshaped argument is in the same memory.
+func.func @donated_argument_is_returned_once(
+    // expected-error@+1 {{expected donated argument 0 'p' to be returned once, got it as results 0, 2; return it once, or drop heddle.donated}}
+    %p: tensor<2x3xf32> {heddle.donated, heddle.arg_name = "p"},
+    %q: tensor<4xf32>, %r: tensor<4xf32> {heddle.donated}) -> (tensor<2x3xf32>, tensor<4xf32>, tensor<6xf32>, tensor<4xf32>, tensor<4xf32>) {
+  %f = tensor.collapse_shape %p [[0, 1]] : tensor<2x3xf32> into tensor<6xf32>
+  return %p, %q, %f, %q, %r : tensor<2x3xf32>, tensor<4xf32>, tensor<6xf32>, tensor<4xf32>, tensor<4xf32>
+}

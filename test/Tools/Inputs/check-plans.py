@@ -12,6 +12,7 @@ for path in sys.argv[1:]:
         assert "error" not in row, row
         assert len(row["plan"]) > 8, row
         assert row["recomputed_flops"] == 0, row
+        assert row["max_live_mb"] <= row["work_mb"] <= 1.02 * row["max_live_mb"], row
         # Where a process may not reset its peak, there is none.
         if "peak_temp_mb" in row:
             assert row["peak_temp_mb"] < row["temp_mb"] + 1, row

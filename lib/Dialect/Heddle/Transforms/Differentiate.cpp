@@ -2,6 +2,7 @@
 
 #include "heddle/Dialect/Heddle/Differentiation/Differentiation.h"
 #include "heddle/Dialect/Heddle/IR/DifferentiableOpInterface.h"
+#include "heddle/Dialect/Heddle/Transforms/InlineCalls.h"
 #include "heddle/Dialect/Heddle/Transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -11,7 +12,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Pass/PassManager.h"
-#include "mlir/Transforms/RegionUtils.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/MapVector.h"
 
 namespace heddle {
@@ -28,7 +29,10 @@ namespace {
 class Expander {
 public:
   explicit Expander(ModuleOp module) : symbols(module) {
-    module.walk([&](ValueAndGradOp op) { losses.insert(op.getCalleeAttr()); });
+    module.walk([&](ValueAndGradOp op) {
+      losses.insert(op.getCalleeAttr());
+      ++askedFor[{op.getCalleeAttr(), op.getWrtAttr()}];
+    });
   }
 
   LogicalResult expand(func::FuncOp function);
@@ -45,11 +49,22 @@ private:
 
   SymbolTable symbols;
   DenseSet<Attribute> losses; // symbols that some value_and_grad names
+  DenseMap<std::pair<Attribute, Attribute>, int> askedFor; // callee and wrt
   DenseSet<Operation *> running, done;
   llvm::SetVector<Operation *> callees;
   DenseMap<Key, OwningOpRef<func::FuncOp>> gradients;
 };
 } // namespace
+
+/// Users come after what they use: one walk backwards finds all that is dead.
+static void eraseDead(Block &block) {
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
+    if (isOpTriviallyDead(&op))
+      op.erase();
+    else if (isa<CheckpointOp, LayerScanOp>(op))
+      eraseDead(op.getRegion(0).front());
+  }
+}
 
 /// Brings a loss into the form that rules exist for: no checkpoints, named
 /// structured ops in their general form, casts of whole tensors as such, ssd
@@ -132,8 +147,7 @@ FailureOr<func::FuncOp> Expander::gradientOf(func::FuncOp callee,
   terminator->setOperands(results);
   function.setFunctionType(b.getFunctionType(function.getArgumentTypes(),
                                              ValueRange(results).getTypes()));
-  IRRewriter rewriter(b);
-  (void)runRegionDCE(rewriter, function->getRegions());
+  eraseDead(block);
   return function;
 }
 
@@ -153,15 +167,26 @@ LogicalResult Expander::expand(ValueAndGradOp op) {
   FailureOr<func::FuncOp> function = gradientOf(callee, op);
   if (failed(function))
     return failure();
-  OpBuilder b(op);
-  IRMapping mapping;
-  mapping.map(function->getArguments(), op.getInputs());
   Block &block = function->getBody().front();
-  for (Operation &inner : block.without_terminator())
-    b.clone(inner, mapping);
   SmallVector<Value> results;
-  for (Value v : block.getTerminator()->getOperands())
-    results.push_back(mapping.lookupOrDefault(v));
+  if (askedFor.lookup({op.getCalleeAttr(), op.getWrtAttr()}) == 1) {
+    for (auto [argument, input] :
+         llvm::zip(block.getArguments(), op.getInputs()))
+      argument.replaceAllUsesWith(input);
+    llvm::append_range(results, block.getTerminator()->getOperands());
+    op->getBlock()->getOperations().splice(
+        op->getIterator(), block.getOperations(), block.begin(),
+        std::prev(block.end()));
+    block.getTerminator()->setOperands({});
+  } else {
+    OpBuilder b(op);
+    IRMapping mapping;
+    mapping.map(block.getArguments(), op.getInputs());
+    for (Operation &inner : block.without_terminator())
+      b.clone(inner, mapping);
+    for (Value v : block.getTerminator()->getOperands())
+      results.push_back(mapping.lookupOrDefault(v));
+  }
   op->replaceAllUsesWith(results);
   op->erase();
   return success();
@@ -177,18 +202,26 @@ LogicalResult Expander::expand(func::FuncOp function) {
     if (failed(expand(op)))
       return failure();
   running.erase(function);
-  if (!ops.empty()) { // a loss or a gradient that nobody asks for
-    IRRewriter rewriter(function.getContext());
-    (void)runRegionDCE(rewriter, function->getRegions());
-  }
+  if (!ops.empty()) // a loss or a gradient that nobody asks for
+    eraseDead(function.getBody().front());
   return success();
 }
 
 void Expander::removeCallees(ModuleOp module) {
-  for (Operation *callee : llvm::reverse(callees))
+  if (callees.empty())
+    return;
+  DenseSet<Attribute> used;
+  module.walk([&](Operation *op) {
+    if (auto user = dyn_cast<ValueAndGradOp>(op))
+      used.insert(user.getCalleeAttr());
+    else if (isa<SymbolUserOpInterface>(op))
+      for (NamedAttribute attr : op->getAttrs())
+        used.insert(attr.getValue());
+  });
+  for (Operation *callee : callees)
     if (SymbolTable::getSymbolVisibility(callee) ==
             SymbolTable::Visibility::Private &&
-        SymbolTable::symbolKnownUseEmpty(callee, module))
+        !used.contains(FlatSymbolRefAttr::get(callee)))
       symbols.erase(callee);
 }
 
@@ -213,6 +246,7 @@ struct DifferentiatePass
 
 LogicalResult heddle::differentiate(ModuleOp module) {
   PassManager pm(module.getContext());
+  pm.addPass(createInlineCallsPass());
   pm.addPass(createDifferentiatePass());
   return pm.run(module);
 }

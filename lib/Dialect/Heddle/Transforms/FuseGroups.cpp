@@ -4,6 +4,7 @@
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "llvm/ADT/EquivalenceClasses.h"
+#include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
 using namespace heddle;
@@ -68,15 +69,14 @@ void Fuser::groupReturned() {
     };
     visit(root);
   }
-  for (Value leader : roots) {
-    if (classes.getLeaderValue(leader) != leader)
-      continue;
-    SmallVector<Value> group;
-    for (Value v : roots) // in the order of the results
-      if (classes.isEquivalent(leader, v))
-        group.push_back(v);
+  // In the order of the results.
+  llvm::MapVector<Value, SmallVector<Value>> byLeader;
+  for (Value v : roots)
+    byLeader[classes.getLeaderValue(v)].push_back(v);
+  for (auto &entry : byLeader) {
+    SmallVector<Value> &group = entry.second;
     if (group.size() < 2 || !llvm::all_of(group, [&](Value v) {
-          return shapeOf(v) == shapeOf(leader) && stayInside(v, group);
+          return shapeOf(v) == shapeOf(group.front()) && stayInside(v, group);
         }))
       continue;
     Operation *last = group.front().getDefiningOp();

@@ -14,31 +14,54 @@
 using namespace mlir;
 using namespace heddle;
 
-/// Merges equal kernels: the same text is the same function.
-static size_t hashBody(func::FuncOp kernel) {
-  llvm::hash_code hash = hash_value(Type(kernel.getFunctionType()));
-  for (Operation &op : kernel.getBody().front())
-    hash =
-        llvm::hash_combine(hash, OperationEquivalence::computeHash(
-                                     &op, OperationEquivalence::ignoreHashValue,
-                                     OperationEquivalence::ignoreHashValue,
-                                     OperationEquivalence::IgnoreLocations));
+static constexpr auto kEquality = OperationEquivalence::IgnoreLocations;
+
+static size_t hashBody(const KernelBody &body) {
+  llvm::hash_code hash = llvm::hash_combine(
+      body.family, llvm::hash_combine_range(body.inputs.getTypes()),
+      llvm::hash_combine_range(body.results.getTypes()));
+  for (Operation *op : body.ops)
+    hash = llvm::hash_combine(
+        hash, OperationEquivalence::computeHash(
+                  op, OperationEquivalence::ignoreHashValue,
+                  OperationEquivalence::ignoreHashValue, kEquality));
   return hash;
 }
 
-func::FuncOp Fuser::findEqual(func::FuncOp kernel) {
-  for (func::FuncOp other : byBody.lookup(hashBody(kernel)))
-    if (other.getFunctionType() == kernel.getFunctionType() &&
-        other->getAttr(kKernelFamily) == kernel->getAttr(kKernelFamily) &&
-        OperationEquivalence::isRegionEquivalentTo(
-            &other.getBody(), &kernel.getBody(),
-            OperationEquivalence::IgnoreLocations))
-      return other;
+/// Whether `kernel` is what outlining `body` would make.
+static bool isEqual(func::FuncOp kernel, const KernelBody &body) {
+  Block &block = kernel.getBody().front();
+  if (kernel->getAttrOfType<StringAttr>(kKernelFamily) != body.family ||
+      block.getOperations().size() != body.ops.size() + 1 ||
+      TypeRange(kernel.getArgumentTypes()) != body.inputs.getTypes() ||
+      TypeRange(kernel.getResultTypes()) != body.results.getTypes())
+    return false;
+  DenseMap<Value, Value> twins;
+  for (auto [mine, twin] : llvm::zip(body.inputs, block.getArguments()))
+    twins[mine] = twin;
+  auto areTwins = [&](Value mine, Value twin) {
+    return success(twins.lookup(mine) == twin);
+  };
+  auto mark = [&](Value mine, Value twin) { twins[mine] = twin; };
+  for (auto [mine, twin] : llvm::zip(body.ops, block))
+    if (!OperationEquivalence::isEquivalentTo(mine, &twin, areTwins, mark,
+                                              kEquality))
+      return false;
+  return llvm::all_of_zip(
+      body.results, block.getTerminator()->getOperands(),
+      [&](Value mine, Value twin) { return twins.lookup(mine) == twin; });
+}
+
+/// Equal kernels are merged: the same text is the same function.
+func::FuncOp Fuser::findEqual(const KernelBody &body, size_t hash) {
+  for (func::FuncOp kernel : byBody.lookup(hash))
+    if (isEqual(kernel, body))
+      return kernel;
   return {};
 }
 
-void Fuser::insert(func::FuncOp kernel) {
-  byBody[hashBody(kernel)].push_back(kernel);
+void Fuser::insert(func::FuncOp kernel, size_t hash) {
+  byBody[hash].push_back(kernel);
   symbols.insert(kernel);
 }
 
@@ -50,7 +73,7 @@ void Fuser::launch(func::FuncOp kernel, ValueRange inputs, ValueRange results,
   for (auto [from, to] : llvm::zip(results, op.getResults())) {
     Value old = from;
     old.replaceAllUsesWith(to);
-    if (kept.remove(old))
+    if (kept.erase(old))
       kept.insert(to);
   }
 }
@@ -68,24 +91,25 @@ static std::string kernelName(StringRef family, Type type) {
   return name;
 }
 
-/// Clones `ops` into a private function of `inputs` that returns `results`.
-static func::FuncOp makeKernel(ArrayRef<Operation *> ops, ValueRange inputs,
-                               ValueRange results, StringRef name,
-                               StringRef family) {
-  OpBuilder b(results.front().getContext());
-  Location loc = results.front().getLoc();
-  auto type = b.getFunctionType(inputs.getTypes(), results.getTypes());
-  auto kernel = func::FuncOp::create(loc, name, type);
+/// Clones a body into a private function, which is not part of the module.
+static func::FuncOp makeKernel(const KernelBody &body) {
+  Value first = body.results.front();
+  OpBuilder b(first.getContext());
+  Location loc = first.getLoc();
+  auto type =
+      b.getFunctionType(body.inputs.getTypes(), body.results.getTypes());
+  auto kernel =
+      func::FuncOp::create(loc, kernelName(body.family, first.getType()), type);
   kernel.setPrivate();
-  kernel->setAttr(kKernelFamily, b.getStringAttr(family));
+  kernel->setAttr(kKernelFamily, b.getStringAttr(body.family));
   Block *entry = kernel.addEntryBlock();
   IRMapping mapping;
-  mapping.map(inputs, entry->getArguments());
+  mapping.map(body.inputs, entry->getArguments());
   b.setInsertionPointToEnd(entry);
-  for (Operation *op : ops)
+  for (Operation *op : body.ops)
     b.clone(*op, mapping);
   SmallVector<Value> returned;
-  for (Value v : results)
+  for (Value v : body.results)
     returned.push_back(mapping.lookup(v));
   func::ReturnOp::create(b, loc, returned);
   return kernel;
@@ -134,14 +158,14 @@ LogicalResult Fuser::outlineOp(Operation *op, StringRef family) {
     ops.insert(o);
   };
   visit(op);
-  func::FuncOp kernel =
-      makeKernel(ops.getArrayRef(), inputs.getArrayRef(), op->getResults(),
-                 kernelName(family, op->getResult(0).getType()), family);
-  if (func::FuncOp equal = findEqual(kernel)) {
-    kernel.erase();
+  KernelBody body{ops.getArrayRef(), inputs.getArrayRef(), op->getResults(),
+                  family};
+  size_t hash = hashBody(body);
+  if (func::FuncOp equal = findEqual(body, hash)) {
     launch(equal, inputs.getArrayRef(), op->getResults(), op);
     return success();
   }
+  func::FuncOp kernel = makeKernel(body);
   if (family == "scan") {
     SmallVector<int64_t> inPlace = scanInPlace(op, inputs.getArrayRef());
     if (!inPlace.empty())
@@ -171,7 +195,7 @@ LogicalResult Fuser::outlineOp(Operation *op, StringRef family) {
                       OpBuilder(op).getDenseI64ArrayAttr({arg}));
     }
   }
-  insert(kernel);
+  insert(kernel, hash);
   launch(kernel, inputs.getArrayRef(), op->getResults(), op);
   return success();
 }
@@ -236,16 +260,15 @@ LogicalResult Fuser::outline(ArrayRef<Value> roots) {
                      : contractions == 1 ? "matmul"
                      : reductions        ? "rows"
                                          : "elementwise";
-  func::FuncOp kernel =
-      makeKernel(ops.getArrayRef(), inputs.getArrayRef(), roots,
-                 kernelName(family, root.getType()), family);
-  if (func::FuncOp equal = findEqual(kernel)) {
-    kernel.erase();
+  KernelBody body{ops.getArrayRef(), inputs.getArrayRef(), roots, family};
+  size_t hash = hashBody(body);
+  if (func::FuncOp equal = findEqual(body, hash)) {
     launch(equal, inputs.getArrayRef(), roots, at);
     return success();
   }
-  auto results =
-      llvm::to_vector(kernel.getBody().front().getTerminator()->getOperands());
+  func::FuncOp kernel = makeKernel(body);
+  auto results = llvm::to_vector(
+      kernel.getBody().front().getTerminator()->getOperands());
   OpBuilder b(kernel);
   SmallVector<Attribute> inPlace;
   bool any = false;
@@ -279,7 +302,7 @@ LogicalResult Fuser::outline(ArrayRef<Value> roots) {
     }
     return outlineOp(last, "loops");
   }
-  insert(kernel);
+  insert(kernel, hash);
   launch(kernel, inputs.getArrayRef(), roots, at);
   return success();
 }

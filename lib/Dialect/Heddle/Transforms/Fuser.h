@@ -23,6 +23,13 @@ namespace heddle {
 using KernelsByBody =
     llvm::DenseMap<size_t, llvm::SmallVector<mlir::func::FuncOp>>;
 
+/// What a kernel is made of. `ops` are in an order in which they may stand.
+struct KernelBody {
+  llvm::ArrayRef<mlir::Operation *> ops;
+  mlir::ValueRange inputs, results;
+  llvm::StringRef family;
+};
+
 enum class OpClass { Free, View, Rows, Contraction, Attention, Scan, Loops };
 
 /// Decides what is kept in memory and outlines the rest, for one function.
@@ -58,8 +65,8 @@ private:
   mlir::Value nextToKeep(llvm::ArrayRef<mlir::Operation *> ops,
                          mlir::Operation *last);
   mlir::LogicalResult outlineOp(mlir::Operation *op, llvm::StringRef family);
-  mlir::func::FuncOp findEqual(mlir::func::FuncOp kernel);
-  void insert(mlir::func::FuncOp kernel);
+  mlir::func::FuncOp findEqual(const KernelBody &body, size_t hash);
+  void insert(mlir::func::FuncOp kernel, size_t hash);
   void launch(mlir::func::FuncOp kernel, mlir::ValueRange inputs,
               mlir::ValueRange results, mlir::Operation *at);
 
@@ -69,7 +76,7 @@ private:
   TileTarget target;
   /// Of the function's ops, none of which goes before the end.
   llvm::DenseMap<mlir::Operation *, OpClass> classOf;
-  llvm::SetVector<mlir::Value> kept;
+  llvm::DenseSet<mlir::Value> kept;
   /// Values that one kernel makes together, by the last of them in the block.
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<mlir::Value>> groups;
   llvm::DenseSet<mlir::Operation *> grouped; // all but the last of each

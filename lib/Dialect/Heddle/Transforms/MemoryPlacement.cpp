@@ -14,6 +14,9 @@
 using namespace mlir;
 using namespace heddle;
 
+/// Places in the arena begin at multiples of this.
+static constexpr int64_t kArenaAlignment = 64;
+
 int64_t heddle::tensorBytes(Type type) {
   auto tensor = cast<RankedTensorType>(type);
   int64_t bits = tensor.getElementType().isIndex()
@@ -128,49 +131,71 @@ LogicalResult MemoryPlacement::locate() {
       items[at.index].returned = true;
     }
   homes.resize(items.size());
-  for (auto [group, item] : llvm::enumerate(items))
+  members.resize(items.size());
+  for (auto [group, item] : llvm::enumerate(items)) {
+    members[group].push_back(group);
     if (item.argument >= 0)
       homes[group] = {GroupHome::Argument, item.argument, 0};
+  }
   return success();
 }
 
+void MemoryPlacement::merge(int64_t from, int64_t into) {
+  for (int64_t item : members[from])
+    items[item].group = into;
+  members[into].append(members[from]);
+  members[from].clear();
+}
+
 /// A kernel's result takes over the buffer of an input that dies there, where
-/// the kernel says that it may.
+/// the kernel says that it may: a returned one that of a donated argument first,
+/// so that it need not be copied there.
 void MemoryPlacement::shareBuffers() {
-  for (auto [step, launch] : llvm::enumerate(launches)) {
+  for (int64_t step = 0; step < static_cast<int64_t>(launches.size()); ++step) {
+    LaunchOp launch = launches[step];
     auto kernel = symbols.lookup<func::FuncOp>(launch.getKernel());
     llvm::SmallDenseSet<int64_t> taken; // groups, by results of this launch
+    auto mayShare = [&](const ValuePlace &in, const Item &to) {
+      if (in.kind != ValuePlace::Item || in.offset != 0)
+        return false;
+      const Item &from = items[in.index];
+      bool dies = from.end == step && !from.returned;
+      if (!dies || from.size != to.size || taken.contains(from.group))
+        return false;
+      // Another operand in the same buffer would be overwritten under way.
+      return llvm::count_if(launch.getInputs(), [&](Value v) {
+               ValuePlace at = places.lookup(v);
+               return at.kind == ValuePlace::Item &&
+                      items[at.index].group == from.group;
+             }) == 1;
+    };
     for (auto [result, output] : llvm::enumerate(launch.getOutputs())) {
-      Item &to = items[places.lookup(output).index];
+      int64_t to = places.lookup(output).index, best = -1;
       for (int64_t arg : inPlaceInputs(kernel, result)) {
         ValuePlace in = places.lookup(launch.getInputs()[arg]);
-        if (in.kind != ValuePlace::Item || in.offset != 0)
+        if (!mayShare(in, items[to]))
           continue;
-        const Item &from = items[in.index];
-        bool dies = from.end == static_cast<int64_t>(step) && !from.returned;
-        // Another operand in the same buffer would be overwritten under way.
-        int64_t readers = llvm::count_if(launch.getInputs(), [&](Value v) {
-          ValuePlace at = places.lookup(v);
-          return at.kind == ValuePlace::Item &&
-                 items[at.index].group == from.group;
-        });
-        if (!dies || from.size != to.size || readers != 1 ||
-            !taken.insert(from.group).second)
-          continue;
-        to.group = from.group;
-        break;
+        int64_t group = items[in.index].group;
+        bool donates = homes[group].kind == GroupHome::Argument;
+        if (best < 0 || (donates && items[to].returned))
+          best = group;
+        if (donates || !items[to].returned)
+          break;
       }
+      if (best < 0)
+        continue;
+      taken.insert(best);
+      merge(items[to].group, best);
     }
   }
 }
 
 MemoryPlacement::Lifetime MemoryPlacement::lifetimeOf(int64_t group) const {
   Lifetime life{static_cast<int64_t>(launches.size()), -1};
-  for (const Item &item : items)
-    if (item.group == group) {
-      life.begin = std::min(life.begin, item.begin);
-      life.end = std::max(life.end, item.end);
-    }
+  for (int64_t item : members[group]) {
+    life.begin = std::min(life.begin, items[item].begin);
+    life.end = std::max(life.end, items[item].end);
+  }
   return life;
 }
 
@@ -190,28 +215,28 @@ bool MemoryPlacement::takeArgument(int64_t result, bool mayCopy) {
              homes[items[at.index].group].kind == GroupHome::Arena;
   if (!own && !mayCopy)
     return false;
-  for (BlockArgument arg : function.getArguments()) {
-    int64_t number = arg.getArgNumber();
-    if (!donated[number] || arg.getType() != v.getType() ||
-        llvm::is_contained(aliases, number) || !mayTake(result, number))
+  for (int64_t number : donatedOfType.lookup(v.getType())) {
+    if (isTaken[number] || !mayTake(result, number))
       continue;
-    int64_t group = items[places.lookup(arg).index].group;
+    int64_t group = items[places.lookup(function.getArgument(number)).index].group;
     Lifetime argument = lifetimeOf(group);
     if (own && argument.end < lifetimeOf(items[at.index].group).begin) {
-      int64_t moved = items[at.index].group;
-      for (Item &item : items)
-        if (item.group == moved)
-          item.group = group;
-      aliases[result] = number;
+      merge(items[at.index].group, group);
+      alias(result, number);
       placedResult[result] = true;
       return true;
     }
     if (mayCopy && argument.end < static_cast<int64_t>(launches.size())) {
-      aliases[result] = number;
+      alias(result, number);
       return true;
     }
   }
   return false;
+}
+
+void MemoryPlacement::alias(int64_t result, int64_t argument) {
+  aliases[result] = argument;
+  isTaken[argument] = true;
 }
 
 void MemoryPlacement::placeResults() {
@@ -219,6 +244,10 @@ void MemoryPlacement::placeResults() {
   int64_t count = returned.size();
   aliases.assign(count, -1);
   placedResult.assign(count, false);
+  isTaken.assign(function.getNumArguments(), false);
+  for (BlockArgument arg : function.getArguments())
+    if (donated[arg.getArgNumber()])
+      donatedOfType[arg.getType()].push_back(arg.getArgNumber());
   // Values that lie in donated arguments already.
   for (auto [i, v] : llvm::enumerate(returned)) {
     ValuePlace at = places.lookup(v);
@@ -228,9 +257,9 @@ void MemoryPlacement::placeResults() {
     if (home.kind != GroupHome::Argument ||
         items[at.index].size != tensorBytes(v.getType()) ||
         function.getArgument(home.index).getType() != v.getType() ||
-        llvm::is_contained(aliases, home.index) || !mayTake(i, home.index))
+        isTaken[home.index] || !mayTake(i, home.index))
       continue;
-    aliases[i] = home.index;
+    alias(i, home.index);
     placedResult[i] = true;
   }
   for (bool mayCopy : {false, true})
@@ -257,12 +286,16 @@ void MemoryPlacement::placeRest() {
   int64_t end = launches.size();
   std::vector<BorrowedRegion> regions;
   SmallVector<GroupHome> regionHomes;
+  llvm::DenseMap<std::pair<unsigned, int64_t>, SmallVector<int64_t>> groupsIn;
+  for (auto [group, home] : llvm::enumerate(homes))
+    if (home.kind != GroupHome::Arena)
+      groupsIn[{home.kind, home.index}].push_back(group);
   auto addRegion = [&](GroupHome::Kind kind, int64_t index, int64_t size) {
     BorrowedRegion region;
     region.size = size;
-    for (const Item &item : items)
-      if (homes[item.group].kind == kind && homes[item.group].index == index)
-        region.busy.push_back({item.begin, item.end});
+    for (int64_t group : groupsIn.lookup({kind, index}))
+      for (int64_t item : members[group])
+        region.busy.push_back({items[item].begin, items[item].end});
     // What is copied there at the end arrives after the last launch.
     region.busy.push_back({end, end});
     regions.push_back(std::move(region));
@@ -275,51 +308,69 @@ void MemoryPlacement::placeRest() {
   // The caller need not pass an argument that nothing reads.
   for (BlockArgument arg : function.getArguments())
     if (donated[arg.getArgNumber()] &&
-        (!arg.use_empty() ||
-         llvm::is_contained(aliases, arg.getArgNumber())))
+        (!arg.use_empty() || isTaken[arg.getArgNumber()]))
       addRegion(GroupHome::Argument, arg.getArgNumber(),
                 tensorBytes(arg.getType()));
 
   std::vector<ArenaItem> wanted;
   SmallVector<int64_t> groupOf;
   for (int64_t group = 0; group < static_cast<int64_t>(items.size()); ++group) {
-    if (homes[group].kind != GroupHome::Arena)
+    if (homes[group].kind != GroupHome::Arena || members[group].empty())
       continue;
-    int64_t size = -1;
-    for (const Item &item : items)
-      if (item.group == group)
-        size = std::max(size, item.size);
-    if (size < 0)
-      continue; // its values moved into another group
     Lifetime life = lifetimeOf(group);
+    // All of a group have one size.
+    int64_t size = items[members[group].front()].size;
     wanted.push_back({size, life.begin, life.end, -1, -1});
     groupOf.push_back(group);
   }
-  arena = planArena(wanted, 64, regions);
+  arena = planArena(wanted, kArenaAlignment, regions);
   for (auto [w, group] : llvm::zip(wanted, groupOf)) {
     homes[group] = w.region < 0 ? GroupHome() : regionHomes[w.region];
     homes[group].offset = w.offset;
   }
 }
 
-int64_t MemoryPlacement::peakWork() const {
-  int64_t peak = 0;
-  for (int64_t step = 0; step < static_cast<int64_t>(launches.size()); ++step) {
-    llvm::DenseMap<int64_t, int64_t> bySize;
-    for (const Item &item : items)
-      if (!item.returned && item.argument < 0 && item.begin <= step &&
-          step <= item.end)
-        bySize[item.group] = std::max(bySize[item.group], item.size);
-    // A value that becomes a result in place is a result from then on.
-    for (const Item &item : items)
-      if (item.returned && item.begin == step)
-        bySize.erase(item.group);
-    int64_t sum = 0;
-    for (auto [group, size] : bySize)
-      sum += size;
-    peak = std::max(peak, sum);
+void MemoryPlacement::measure() {
+  size_t steps = launches.size();
+  SmallVector<int64_t> live(steps + 1, 0); // by step
+  for (ArrayRef<int64_t> group : members) {
+    SmallVector<int64_t> order(group);
+    llvm::sort(order, [&](int64_t x, int64_t y) {
+      return items[x].begin < items[y].begin;
+    });
+    for (auto [i, number] : llvm::enumerate(order)) {
+      const Item &item = items[number];
+      if (item.returned || item.argument >= 0)
+        continue;
+      int64_t end = item.end; // what is made over it counts from its own step
+      if (i + 1 < order.size())
+        end = std::min(end, items[order[i + 1]].begin - 1);
+      for (int64_t step = item.begin; step <= end; ++step)
+        live[step] += llvm::alignTo(item.size, kArenaAlignment);
+    }
   }
-  return peak;
+  workBytes = arena.bytes;
+  for (auto [step, launch] : llvm::enumerate(launches)) {
+    LoopFigures loop = figuresOf(launch);
+    maxLiveBytes = std::max(maxLiveBytes, live[step] + loop.maxLiveBeyond);
+    workBytes = std::max(workBytes, live[step] + loop.workBeyond);
+  }
+}
+
+/// Beyond the workspace, which is one of the launch's results.
+MemoryPlacement::LoopFigures MemoryPlacement::figuresOf(LaunchOp launch) const {
+  LoopFigures figures;
+  auto callee = symbols.lookup<func::FuncOp>(launch.getKernel());
+  std::optional<Loop> loop = loopOf(callee, symbols);
+  if (!loop)
+    return figures;
+  auto number = [&](StringRef name) {
+    return loop->body->getAttrOfType<IntegerAttr>(name).getInt();
+  };
+  int64_t bodyArena = number(kPlanArena);
+  figures.workBeyond = std::max<int64_t>(0, number(kPlanWork) - bodyArena);
+  figures.maxLiveBeyond = number(kPlanMaxLive) - bodyArena;
+  return figures;
 }
 
 LogicalResult MemoryPlacement::run() {
@@ -328,6 +379,6 @@ LogicalResult MemoryPlacement::run() {
   shareBuffers();
   placeResults();
   placeRest();
-  workBytes = peakWork();
+  measure();
   return success();
 }

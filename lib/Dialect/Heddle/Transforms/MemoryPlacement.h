@@ -64,9 +64,11 @@ public:
   llvm::SmallVector<int64_t> aliases;
   llvm::SmallVector<ResultCopy> copies;
   ArenaResult arena;
-  /// Peak bytes of values that are neither arguments nor results, wherever they
-  /// are; values that share a buffer count once.
-  int64_t workBytes = 0;
+  /// Of values that are neither arguments nor results, wherever they are, in
+  /// sizes rounded up to the arena's alignment; values that share a buffer count
+  /// once. The largest sum of what is live at one step, and what the plan takes
+  /// for them: that sum, or the arena with its gaps where it is larger.
+  int64_t maxLiveBytes = 0, workBytes = 0;
 
 private:
   /// A kept value, or a donated argument. Steps are numbers of launches; -1 is
@@ -80,6 +82,10 @@ private:
   struct Lifetime {
     int64_t begin, end;
   };
+  /// What a loop's body adds to the figures of a step.
+  struct LoopFigures {
+    int64_t workBeyond = 0, maxLiveBeyond = 0;
+  };
 
   mlir::LogicalResult findDonated();
   mlir::LogicalResult locate();
@@ -88,7 +94,11 @@ private:
   bool mayTake(int64_t result, int64_t argument) const;
   bool takeArgument(int64_t result, bool mayCopy);
   void placeRest();
-  int64_t peakWork() const;
+  void measure();
+  LoopFigures figuresOf(LaunchOp launch) const;
+  void alias(int64_t result, int64_t argument);
+  /// Moves all values of one group into another.
+  void merge(int64_t from, int64_t into);
   Lifetime lifetimeOf(int64_t group) const;
   int64_t addItem(int64_t size, int64_t step);
 
@@ -97,7 +107,9 @@ private:
   llvm::DenseMap<mlir::Value, ValuePlace> places;
   llvm::SmallVector<Item> items;
   llvm::SmallVector<GroupHome> homes; // by group
-  llvm::SmallVector<bool> placedResult;
+  llvm::SmallVector<llvm::SmallVector<int64_t, 2>> members; // items, by group
+  llvm::SmallVector<bool> placedResult, isTaken; // isTaken: by argument
+  llvm::DenseMap<mlir::Type, llvm::SmallVector<int64_t>> donatedOfType;
 };
 
 /// Bytes of a static tensor; an index element takes 64 bits.

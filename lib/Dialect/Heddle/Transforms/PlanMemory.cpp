@@ -121,7 +121,7 @@ void Planner::describe(OpBuilder &b, SmallVectorImpl<Type> &byteTypes) {
   function->setAttr(kPlanResultTypes, b.getArrayAttr(resultTypes));
   function->setAttr(kPlanArgumentUsed, b.getArrayAttr(used));
   function->setAttr(kPlanArena, b.getI64IntegerAttr(placement.arena.bytes));
-  function->setAttr(kPlanMaxLive, b.getI64IntegerAttr(placement.arena.maxLive));
+  function->setAttr(kPlanMaxLive, b.getI64IntegerAttr(placement.maxLiveBytes));
   function->setAttr(kPlanWork, b.getI64IntegerAttr(placement.workBytes));
   if (llvm::is_contained(placement.donated, true)) {
     function->setAttr(kPlanDonated, b.getDenseBoolArrayAttr(placement.donated));
@@ -205,7 +205,7 @@ struct PlanMemory : heddle::impl::PlanMemoryPassBase<PlanMemory> {
   void runOnOperation() override {
     SymbolTable symbols(getOperation());
     for (func::FuncOp f : functionsToPlan(getOperation(), symbols)) {
-      keepArgumentNames(f);
+      keepNames(f);
       addWorkspaces(f, symbols);
       if (failed(Planner(f, symbols).run()))
         return signalPassFailure();
@@ -216,16 +216,24 @@ struct PlanMemory : heddle::impl::PlanMemoryPassBase<PlanMemory> {
     bufferizeLoops(getOperation());
   }
 
-  /// Argument names and donation move from argument attributes to the function,
-  /// because the arguments change.
-  void keepArgumentNames(func::FuncOp f) {
+  /// Names move from attributes of arguments and results to the function, because
+  /// these change.
+  void keepNames(func::FuncOp f) {
     Builder b(f.getContext());
-    SmallVector<Attribute> names;
+    SmallVector<Attribute> names, resultNames;
+    bool any = false;
     for (unsigned i = 0; i < f.getNumArguments(); ++i) {
       auto name = f.getArgAttrOfType<StringAttr>(i, kArgumentName);
       names.push_back(name ? name : b.getStringAttr(""));
     }
     f->setAttr(kPlanArgumentNames, b.getArrayAttr(names));
+    for (unsigned i = 0; i < f.getNumResults(); ++i) {
+      auto name = f.getResultAttrOfType<StringAttr>(i, kResultName);
+      resultNames.push_back(name ? name : b.getStringAttr(""));
+      any |= bool(name);
+    }
+    if (any)
+      f->setAttr(kPlanResultNames, b.getArrayAttr(resultNames));
   }
 };
 } // namespace

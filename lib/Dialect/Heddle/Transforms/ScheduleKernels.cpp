@@ -49,7 +49,15 @@ struct Order {
   SmallVector<int64_t> live; // before each place, and at the end
   SmallVector<int64_t> peaks;
   SmallVector<int64_t> peakBefore, peakFrom; // of the places before, and from
+  SmallVector<unsigned> changed; // by place: the move that changed it last
+  unsigned moves = 0;
   Cost cost;
+};
+
+/// The last move of a node that made nothing better between its ends.
+struct Attempt {
+  size_t from = 0, to = 0;
+  unsigned moves = 0; // that came before
 };
 
 class Scheduler {
@@ -61,10 +69,13 @@ public:
 private:
   void collect();
   Order measure(SmallVector<int> nodes);
-  void summarize(Order &order);
+  void summarize(Order &order, size_t begin, size_t end);
   Cost measurePlaces(Order &order, size_t begin, size_t end);
   void findLastReader(Order &order, int value) const;
-  bool tryMove(Order &order, size_t from, size_t to);
+  int64_t sumChange(const Order &order, size_t from, size_t to) const;
+  bool tryMove(Order &order, size_t from, size_t to, Attempt &attempt);
+  bool helpsEarlier(const Order &order, size_t at) const;
+  bool helpsLater(const Order &order, size_t at) const;
   size_t earliest(const Order &order, size_t at) const;
   size_t latest(const Order &order, size_t at) const;
   void apply(ArrayRef<int> order);
@@ -177,14 +188,21 @@ Cost Scheduler::measurePlaces(Order &order, size_t begin, size_t end) {
   return cost;
 }
 
-void Scheduler::summarize(Order &order) {
+/// After the peaks of the places begin to end - 1 have changed.
+void Scheduler::summarize(Order &order, size_t begin, size_t end) {
   size_t n = nodes.size();
-  order.peakBefore.assign(n + 1, 0);
-  order.peakFrom.assign(n + 1, 0);
-  for (size_t i = 0; i < n; ++i)
-    order.peakBefore[i + 1] = std::max(order.peakBefore[i], order.peaks[i]);
-  for (size_t i = n; i-- > 0;)
-    order.peakFrom[i] = std::max(order.peakFrom[i + 1], order.peaks[i]);
+  for (size_t i = begin; i < n; ++i) {
+    int64_t peak = std::max(order.peakBefore[i], order.peaks[i]);
+    if (i >= end && peak == order.peakBefore[i + 1])
+      break;
+    order.peakBefore[i + 1] = peak;
+  }
+  for (size_t i = end; i-- > 0;) {
+    int64_t peak = std::max(order.peakFrom[i + 1], order.peaks[i]);
+    if (i < begin && peak == order.peakFrom[i])
+      break;
+    order.peakFrom[i] = peak;
+  }
 }
 
 Order Scheduler::measure(SmallVector<int> of) {
@@ -198,8 +216,11 @@ Order Scheduler::measure(SmallVector<int> of) {
     findLastReader(order, v);
   order.live.assign(nodes.size() + 1, 0);
   order.peaks.assign(nodes.size(), 0);
+  order.peakBefore.assign(nodes.size() + 1, 0);
+  order.peakFrom.assign(nodes.size() + 1, 0);
+  order.changed.assign(nodes.size(), 0);
   order.cost = measurePlaces(order, 0, nodes.size());
-  summarize(order);
+  summarize(order, 0, nodes.size());
   return order;
 }
 
@@ -218,11 +239,80 @@ size_t Scheduler::latest(const Order &order, size_t at) const {
   return to;
 }
 
-/// Keeps the move where it helps. Only the places in between change.
-bool Scheduler::tryMove(Order &order, size_t from, size_t to) {
+/// Whether a value could die earlier if the node ran earlier. Where none can, its
+/// results only live longer.
+bool Scheduler::helpsEarlier(const Order &order, size_t at) const {
+  int number = order.nodes[at];
+  const Node &node = nodes[number];
+  return llvm::any_of(node.reads, [&](int v) {
+           return sizes[v] != 0 && order.lastReaders[v] == number;
+         }) ||
+         llvm::any_of(node.writes, [&](int v) {
+           return sizes[v] != 0 && readers[v].empty();
+         });
+}
+
+/// Whether a value could begin later if the node ran later.
+bool Scheduler::helpsLater(const Order &order, size_t at) const {
+  return llvm::any_of(nodes[order.nodes[at]].writes,
+                      [&](int v) { return sizes[v] != 0; });
+}
+
+/// By how much a move changes the sum of live bytes: a value counts once for
+/// each place from its maker to before its last reader.
+int64_t Scheduler::sumChange(const Order &order, size_t from, size_t to) const {
+  int number = order.nodes[from];
+  const Node &node = nodes[number];
+  int64_t distance = static_cast<int64_t>(to) - static_cast<int64_t>(from);
+  // The nodes in between move by one place the other way.
+  int64_t change = to < from ? order.live[to] - order.live[from]
+                             : order.live[to + 1] - order.live[from + 1];
+  for (int v : node.writes)
+    if (!readers[v].empty())
+      change -= sizes[v] * distance;
+  for (int v : node.reads) {
+    bool isLast = order.lastReaders[v] == number;
+    if (isLast)
+      change += sizes[v] * distance;
+    // Another reader is the last one from now on, or this one is.
+    int64_t others = 0;
+    for (int reader : readers[v]) {
+      int64_t place = order.places[reader];
+      if (reader == number)
+        continue;
+      if (to < from)
+        place += place >= static_cast<int64_t>(to) &&
+                 place < static_cast<int64_t>(from);
+      else
+        place -= place > static_cast<int64_t>(from) &&
+                 place <= static_cast<int64_t>(to);
+      others = std::max(others, place);
+    }
+    int64_t at = to;
+    if (isLast && others > at)
+      change += sizes[v] * (others - at);
+    else if (!isLast && at > others)
+      change += sizes[v] * (at - others);
+  }
+  return change;
+}
+
+/// Keeps the move where it helps. Only the places in between change. A move that
+/// made nothing better there is not tried again before one of them changes.
+bool Scheduler::tryMove(Order &order, size_t from, size_t to,
+                        Attempt &attempt) {
   if (from == to)
     return false;
   size_t begin = std::min(from, to), end = std::max(from, to) + 1;
+  int64_t sum = sumChange(order, from, to);
+  // The peak stays where it is reached outside.
+  if (sum >= 0 && std::max(order.peakBefore[begin], order.peakFrom[end]) >=
+                      order.cost.peak)
+    return false;
+  auto changed = ArrayRef(order.changed).slice(begin, end - begin);
+  if (attempt.from == from && attempt.to == to &&
+      llvm::all_of(changed, [&](unsigned at) { return at <= attempt.moves; }))
+    return false;
   auto move = [&](size_t a, size_t b) {
     auto first = order.nodes.begin();
     if (a < b)
@@ -234,20 +324,25 @@ bool Scheduler::tryMove(Order &order, size_t from, size_t to) {
     for (int v : nodes[order.nodes[b]].reads)
       findLastReader(order, v);
   };
-  int64_t before = 0;
+  int64_t peak = 0;
   for (size_t place = begin; place < end; ++place)
-    before += order.live[place + 1];
+    peak = std::max(peak, order.peaks[place]);
   move(from, to);
   Cost part = measurePlaces(order, begin, end), moved;
   moved.peak = std::max({order.peakBefore[begin], part.peak, order.peakFrom[end]});
-  moved.sum = order.cost.sum - before + part.sum;
+  moved.sum = order.cost.sum + sum;
   if (moved < order.cost) {
     order.cost = moved;
-    summarize(order);
+    summarize(order, begin, end);
+    ++order.moves;
+    for (size_t place = begin; place < end; ++place)
+      order.changed[place] = order.moves;
     return true;
   }
   move(to, from);
   measurePlaces(order, begin, end);
+  if (part.peak >= peak && sum >= 0)
+    attempt = {from, to, order.moves};
   return false;
 }
 
@@ -358,19 +453,16 @@ void Scheduler::run() {
   Order order = measure(own), early = measure(freeEarly());
   if (early.cost < order.cost)
     order = std::move(early);
-  // A node that neither makes nor reads a temporary may be anywhere.
-  auto moves = [&](size_t place) {
-    const Node &node = nodes[order.nodes[place]];
-    auto counts = [&](int v) { return sizes[v] != 0; };
-    return llvm::any_of(node.reads, counts) || llvm::any_of(node.writes, counts);
-  };
+  SmallVector<Attempt> earlier(nodes.size()), later(nodes.size());
   bool improved = true;
   for (int round = 0; improved && round < 4; ++round) {
     improved = false;
     for (size_t i = 0; i < nodes.size(); ++i)
-      improved |= moves(i) && tryMove(order, i, earliest(order, i));
+      improved |= helpsEarlier(order, i) &&
+                  tryMove(order, i, earliest(order, i), earlier[order.nodes[i]]);
     for (size_t i = nodes.size(); i-- > 0;)
-      improved |= moves(i) && tryMove(order, i, latest(order, i));
+      improved |= helpsLater(order, i) &&
+                  tryMove(order, i, latest(order, i), later[order.nodes[i]]);
   }
   if (order.nodes != own)
     apply(order.nodes);

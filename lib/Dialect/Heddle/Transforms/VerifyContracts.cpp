@@ -3,12 +3,14 @@
 #include "heddle/Codegen/Tile/KernelBody.h"
 #include "heddle/Dialect/Heddle/IR/Heddle.h"
 #include "heddle/Dialect/Heddle/Transforms/Passes.h"
+#include "heddle/Dialect/Heddle/Transforms/PlanAttributes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/Support/InterleavedRange.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace heddle {
@@ -52,8 +54,8 @@ static std::string typeProblem(Type type) {
   else if (tensor && !tensor.getElementType().isIntOrIndexOrFloat())
     os << "expected integer or float elements, got " << type;
   else if (tensor && isTooLarge(tensor))
-    os << "expected a tensor of at most " << (kMostBytes >> 40)
-       << " TiB, got " << type << "; use smaller shapes";
+    os << "expected a tensor of at most " << (kMostBytes >> 40) << " TiB, got "
+       << type << "; use smaller shapes";
   return text;
 }
 
@@ -62,13 +64,15 @@ static std::string opProblem(Operation *op, StringRef target) {
   std::string text;
   llvm::raw_string_ostream os(text);
   Dialect *dialect = op->getDialect();
-  bool known = isa_and_nonnull<linalg::LinalgDialect, tensor::TensorDialect,
-                               arith::ArithDialect, math::MathDialect,
-                               HeddleDialect>(dialect) ||
-               isa<func::ReturnOp>(op);
+  bool known =
+      isa_and_nonnull<linalg::LinalgDialect, tensor::TensorDialect,
+                      arith::ArithDialect, math::MathDialect, HeddleDialect>(
+          dialect) ||
+      isa<func::ReturnOp>(op);
   if (!known || isa<LaunchOp, TileStoreOp>(op)) {
     os << "'" << op->getName()
-       << "' is not part of a model; use heddle, linalg, tensor, arith and math "
+       << "' is not part of a model; use heddle, linalg, tensor, arith and "
+          "math "
           "ops";
     return text;
   }
@@ -84,6 +88,37 @@ static std::string opProblem(Operation *op, StringRef target) {
       return text;
     }
   return text;
+}
+
+/// A donated argument is the memory of one result.
+static LogicalResult verifyDonation(func::FuncOp f) {
+  LogicalResult result = success();
+  DenseMap<Value, SmallVector<int64_t>> returned; // results, by argument
+  for (OpOperand &operand :
+       f.getBody().front().getTerminator()->getOpOperands()) {
+    Value v = operand.get();
+    while (v.getDefiningOp() &&
+           isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::CastOp>(
+               v.getDefiningOp()))
+      v = v.getDefiningOp()->getOperand(0);
+    if (isa<BlockArgument>(v))
+      returned[v].push_back(operand.getOperandNumber());
+  }
+  for (BlockArgument arg : f.getArguments()) {
+    unsigned number = arg.getArgNumber();
+    ArrayRef<int64_t> results = returned[arg];
+    if (results.size() < 2 || !f.getArgAttr(number, kArgumentDonated))
+      continue;
+    std::string name;
+    if (auto attr = f.getArgAttrOfType<StringAttr>(number, kArgumentName))
+      name = (" '" + attr.getValue() + "'").str();
+    result = emitError(arg.getLoc())
+             << "expected donated argument " << number << name
+             << " to be returned once, got it as results "
+             << llvm::interleaved(results) << "; return it once, or drop "
+             << kArgumentDonated;
+  }
+  return result;
 }
 
 namespace {
@@ -117,8 +152,8 @@ struct VerifyModel : heddle::impl::VerifyModelPassBase<VerifyModel> {
         continue;
       }
       for (auto [i, t] : llvm::enumerate(f.getArgumentTypes())) {
-        std::string problem = isa<TensorType>(t) ? typeProblem(t)
-                                                 : "expected a tensor";
+        std::string problem =
+            isa<TensorType>(t) ? typeProblem(t) : "expected a tensor";
         if (!problem.empty())
           problems.push_back({f.getArgument(i).getLoc(),
                               "argument " + std::to_string(i) + " of '" +
@@ -143,8 +178,12 @@ struct VerifyModel : heddle::impl::VerifyModelPassBase<VerifyModel> {
                                "found none");
       return signalPassFailure();
     }
-    if (problems.empty())
+    if (problems.empty()) {
+      for (auto f : getOperation().getOps<func::FuncOp>())
+        if (failed(verifyDonation(f)))
+          signalPassFailure();
       return;
+    }
     InFlightDiagnostic diag =
         mlir::emitError(problems.front().first)
         << (problems.size() == 1

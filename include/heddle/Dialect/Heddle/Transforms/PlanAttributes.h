@@ -15,6 +15,8 @@ namespace heddle {
 
 /// Argument attribute of a model's entry function: a name for tools.
 constexpr llvm::StringLiteral kArgumentName = "heddle.arg_name";
+/// Result attribute of a model's entry function: a name for tools.
+constexpr llvm::StringLiteral kResultName = "heddle.result_name";
 /// Argument attribute (unit): the program may overwrite the argument, and a
 /// result of its type takes its memory.
 constexpr llvm::StringLiteral kArgumentDonated = "heddle.donated";
@@ -23,6 +25,8 @@ constexpr llvm::StringLiteral kPlanArgumentTypes = "heddle.argument_types";
 constexpr llvm::StringLiteral kPlanArgumentNames = "heddle.argument_names";
 constexpr llvm::StringLiteral kPlanArgumentUsed = "heddle.argument_used";
 constexpr llvm::StringLiteral kPlanResultTypes = "heddle.result_types";
+/// Where any result has a name: one per result, or an empty one.
+constexpr llvm::StringLiteral kPlanResultNames = "heddle.result_names";
 /// Where any argument is donated: a bool per argument; per result the argument
 /// whose memory it takes, or -1.
 constexpr llvm::StringLiteral kPlanDonated = "heddle.donated_arguments";
