@@ -107,6 +107,7 @@ void Checker::merge(const HostTensor &actual, const PartReference &reference,
   options.model = isModel;
   options.tf32 = tf32;
   options.backward = isBackward;
+  options.allowZeroReference = zeros;
   CompareResult result = compareWithReference(
       actual, reference.exact,
       reference.declared ? &*reference.declared : nullptr, options);
