@@ -16,12 +16,16 @@ class ScanSuite final : public GraphSuite {
 public:
   std::string name() const override { return "scan"; }
   std::string summary() const override {
-    return "one selective or linear scan on (batch, seq, model_dim), from and to "
+    return "one selective or linear scan on (batch, seq, model_dim), from and "
+           "to "
            "a state, and the gradients of all its operands";
   }
   std::vector<Row> rows() const override;
   std::vector<std::string> settableKeys() const override {
     return {"batch", "seq", "model_dim", "state"};
+  }
+  std::vector<std::string> keysThatMayBeZero() const override {
+    return {"seq"};
   }
 
 protected:

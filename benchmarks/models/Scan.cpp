@@ -117,12 +117,12 @@ SmallVector<Value> ScanGraph::results() {
 Value ScanGraph::weightedSum(Value y, Value weights) {
   size_t rank = cast<RankedTensorType>(y.getType()).getRank();
   StringRef axes = rank == 3 ? "btd" : "bd";
-  Value sum =
-      graph.sum({{y, axes}, {weights, axes}}, rank == 3 ? "bd" : "b",
-                [&](OpBuilder &b, Location l, ValueRange v) -> Value {
-                  Value wide = GraphBuilder::convert(b, l, v[0], graph.f32());
-                  return arith::MulFOp::create(b, l, wide, v[1]);
-                });
+  Value sum = graph.sum({{y, axes}, {weights, axes}}, rank == 3 ? "bd" : "b",
+                        [&](OpBuilder &b, Location l, ValueRange v) -> Value {
+                          Value wide =
+                              GraphBuilder::convert(b, l, v[0], graph.f32());
+                          return arith::MulFOp::create(b, l, wide, v[1]);
+                        });
   if (rank == 3)
     sum = graph.sum({sum, "bd"}, "b");
   return graph.sum({sum, "b"}, "");

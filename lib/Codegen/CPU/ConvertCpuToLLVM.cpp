@@ -17,10 +17,13 @@
 #include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
 #include "mlir/Conversion/MathToLibm/MathToLibm.h"
 #include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVM.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/Transforms/LoweringPatterns.h"
 #include "mlir/Dialect/Vector/Transforms/VectorRewritePatterns.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/DialectConversion.h"
 
 namespace heddle {
@@ -62,9 +65,10 @@ struct LowerIntegerPower final : OpRewritePattern<math::FPowIOp> {
       if (n.isNegative())
         base = arith::DivFOp::create(rewriter, loc, power, base);
       for (uint64_t i = 0, e = n.abs().getZExtValue(); i < e; ++i)
-        power = i == 0 ? base
-                       : arith::MulFOp::create(rewriter, loc, power, base)
-                             .getResult();
+        power =
+            i == 0
+                ? base
+                : arith::MulFOp::create(rewriter, loc, power, base).getResult();
       rewriter.replaceOp(op, power);
       return success();
     }
@@ -72,8 +76,7 @@ struct LowerIntegerPower final : OpRewritePattern<math::FPowIOp> {
     Value base = op.getLhs();
     if (type != wide)
       base = arith::ExtFOp::create(rewriter, loc, wide, base);
-    Value exponent =
-        arith::SIToFPOp::create(rewriter, loc, wide, op.getRhs());
+    Value exponent = arith::SIToFPOp::create(rewriter, loc, wide, op.getRhs());
     Value power = math::PowFOp::create(rewriter, loc, base, exponent);
     if (type != wide)
       power = arith::TruncFOp::create(rewriter, loc, type, power);
@@ -103,7 +106,8 @@ struct ConvertCpuToLLVM
     patterns.add<LowerIntegerPower>(context);
     LLVMConversionTarget target(*context);
     target.addLegalOp<ModuleOp>();
-    if (failed(applyFullConversion(getOperation(), target, std::move(patterns))))
+    if (failed(
+            applyFullConversion(getOperation(), target, std::move(patterns))))
       signalPassFailure();
   }
 };

@@ -134,11 +134,11 @@ void Decomposer::run() {
                     [&](OpBuilder &b, ValueRange args) {
                       return exp(multiply(args[0], args[1], b), b);
                     });
-  Value drive = map(
-      {{dt, "btd"}, {widen(op.getU()), "btd"}, perChannel(op.getB())}, "btdn",
-      f32, [&](OpBuilder &b, ValueRange args) {
-        return multiply(multiply(args[0], args[1], b), args[2], b);
-      });
+  Value drive =
+      map({{dt, "btd"}, {widen(op.getU()), "btd"}, perChannel(op.getB())},
+          "btdn", f32, [&](OpBuilder &b, ValueRange args) {
+            return multiply(multiply(args[0], args[1], b), args[2], b);
+          });
   auto flatState = RankedTensorType::get({shape[0], flat[2]}, f32);
   Value initial = op.getInitialState();
   if (initial)

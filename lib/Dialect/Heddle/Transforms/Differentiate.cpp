@@ -65,7 +65,8 @@ LogicalResult Expander::prepare(func::FuncOp function, bool again) {
     inlineCheckpoint(op);
   SmallVector<Operation *> ops;
   function.walk([&](Operation *op) {
-    if (!isa<DifferentiableOpInterface>(op) || (again && isa<AttentionOp, SelectiveScanOp>(op)))
+    if (!isa<DifferentiableOpInterface>(op) ||
+        (again && isa<AttentionOp, SelectiveScanOp>(op)))
       ops.push_back(op);
   });
   for (Operation *op : ops) {
