@@ -178,6 +178,8 @@ def values(rng, name, shape, dtype="float32"):
         result = -3 + normal / 2
     elif name == "a":
         result = np.broadcast_to(-1.0 - np.arange(shape[1]), shape)
+    elif name == "initial_state" and len(shape) == 3:
+        result = 0.1 * normal
     elif name == "decay":
         result = 0.5 + 0.499 * uniform
     elif name in ("decay_real", "decay_imag"):
