@@ -158,10 +158,8 @@ LogicalResult heddle::buildLinearScanGrad(LinearScanGradOp op,
   SmallVector<Value> carried = {g.re};
   if (complex)
     carried.push_back(g.im);
-  // Per part of da a sum, then what rounding left out of each.
-  unsigned sums = complex ? 2 : 1;
   if (constant)
-    for (unsigned i = 0; i < 2 * sums; ++i)
+    for (int part = 0; part < (complex ? 2 : 1); ++part)
       carried.push_back(s.t.fill({s.rows.size}, b.getF32Type(), 0.0));
 
   // x conj(y) and, with the parts of x exchanged, its imaginary part.
@@ -211,43 +209,27 @@ LogicalResult heddle::buildLinearScanGrad(LinearScanGradOp op,
           db.im = s.overChannels({carriedG.im, dh.im}, sum);
           before.im = s.overChannels({initial.im, h.im}, choose);
         }
-        auto product = [&](Pair x, Pair y, bool imaginary) {
-          return s.overChannels(inputs(x, y), [&](Scalars &e, ValueRange v) {
-            Value p = imaginary ? imag(e, v[0], part(v, 2), v[1], part(v, 3))
-                                : real(e, v[0], part(v, 2), v[1], part(v, 3));
-            return e.unless(resets, p, 0.0);
-          });
+        // With a constant over time da is a sum.
+        auto product = [&](Pair x, Pair y, bool imaginary, Value sum) {
+          return s.overChannels(
+              sum ? inputs(x, y, sum) : inputs(x, y),
+              [&](Scalars &e, ValueRange v) {
+                Value p = imaginary
+                              ? imag(e, v[0], part(v, 2), v[1], part(v, 3))
+                              : real(e, v[0], part(v, 2), v[1], part(v, 3));
+                p = e.unless(resets, p, 0.0);
+                return sum ? e.add(v.back(), p) : p;
+              });
         };
-        Pair da{product(db, before, false), {}},
-            next{product(db, a, false), {}};
+        unsigned sums = complex ? 2 : 1;
+        Pair da{product(db, before, false, constant ? values[sums] : Value()),
+                {}};
+        Pair next{product(db, a, false, {}), {}};
         if (complex) {
-          da.im = product(db, before, true);
-          next.im = product(db, a, true);
+          da.im =
+              product(db, before, true, constant ? values[sums + 1] : Value());
+          next.im = product(db, a, true, {});
         }
-        SmallVector<Value> all = {next.re};
-        if (complex)
-          all.push_back(next.im);
-        // With a constant over time da is a sum over all steps, compensated
-        // (Kahan, "Further remarks on reducing truncation errors", 1965).
-        auto less = [](Scalars &e, ValueRange v) { return e.sub(v[0], v[1]); };
-        SmallVector<Value> rests;
-        for (unsigned i = 0; constant && i < sums; ++i) {
-          Value before = values[sums + i], rest = values[2 * sums + i];
-          Value term = s.overChannels({i == 0 ? da.re : da.im, rest}, less);
-          all.push_back(s.overChannels({before, term}, sum));
-          rests.push_back(s.overChannels(
-              {all.back(), before, term},
-              [](Scalars &e, ValueRange v) -> Value {
-                Value out = e.sub(e.sub(v[0], v[1]), v[2]);
-                // An infinite sum stays one.
-                Value isNumber = arith::CmpFOp::create(
-                    e.b, e.loc, arith::CmpFPredicate::ORD, out, out);
-                Value zero = arith::ConstantOp::create(
-                    e.b, e.loc, e.b.getF32FloatAttr(0.0));
-                return arith::SelectOp::create(e.b, e.loc, isNumber, out, zero);
-              }));
-        }
-        llvm::append_range(all, rests);
         if (!constant)
           store(s, da.re, op.getDa(), at);
         store(s, db.re, op.getDb(), at);
@@ -255,6 +237,13 @@ LogicalResult heddle::buildLinearScanGrad(LinearScanGradOp op,
           store(s, da.im, op.getDaImag(), at);
         if (complex)
           store(s, db.im, op.getDbImag(), at);
+        SmallVector<Value> all = {next.re};
+        if (complex)
+          all.push_back(next.im);
+        if (constant)
+          all.push_back(da.re);
+        if (constant && complex)
+          all.push_back(da.im);
         return all;
       });
   if (op.getDinitialState())
@@ -262,7 +251,7 @@ LogicalResult heddle::buildLinearScanGrad(LinearScanGradOp op,
   if (op.getDinitialStateImag())
     s.storeChannels(last[1], destinationOf(op.getDinitialStateImag()));
   if (constant)
-    s.storeChannels(last[sums], destinationOf(op.getDa()));
+    s.storeChannels(last[complex ? 2 : 1], destinationOf(op.getDa()));
   if (constant && complex)
     s.storeChannels(last[3], destinationOf(op.getDaImag()));
   return success();
