@@ -23,6 +23,7 @@ Status Checker::judge(ArrayRef<HostTensor> actual,
   options.model = isModel;
   options.tf32 = tf32;
   options.backward = isBackward;
+  options.allowZeroReference = zeros;
   DiagnosticCollector diagnostics(session.mlir);
   SmallVector<ReferenceTensor> exact;
   SmallVector<CompareResult> results;

@@ -37,6 +37,9 @@ public:
   /// Results are gradients, or follow from them: their limits.
   void judgeAsGradients() { isBackward = true; }
 
+  /// Results may be zero everywhere, which else is an error of the inputs.
+  void allowZeros() { zeros = true; }
+
   /// Products of f32 were formed from operands rounded to TF32.
   void judgeAsTf32() { tf32 = true; }
 
@@ -62,7 +65,7 @@ private:
 
   const Session &session;
   DType compute;
-  bool isModel = false, isBackward = false, tf32 = false;
+  bool isModel = false, isBackward = false, tf32 = false, zeros = false;
   std::string what = "whole output";
   // Of the worst part so far.
   double relError = 0, maxAbsError = 0;

@@ -118,6 +118,10 @@ struct Override {
   int64_t value;
 };
 
+bool contains(const std::vector<std::string> &keys, const std::string &key) {
+  return std::find(keys.begin(), keys.end(), key) != keys.end();
+}
+
 Status parseSets(const std::vector<std::string> &texts,
                  const std::vector<const Suite *> &suites,
                  std::vector<Override> &overrides) {
@@ -129,18 +133,25 @@ Status parseSets(const std::vector<std::string> &texts,
     Clause set;
     if (Status s = parseClause("--set", text, set); !s)
       return s;
-    if (std::find(keys.begin(), keys.end(), set.key) == keys.end())
+    if (!contains(keys, set.key))
       return Status::error("expected a key that --set can override (" +
                            join(keys) + "), got '" + set.key + "'");
     const std::string &digits = set.values.front();
     int64_t value = 0;
+    bool mayBeZero =
+        std::all_of(suites.begin(), suites.end(), [&](const Suite *suite) {
+          return !contains(suite->settableKeys(), set.key) ||
+                 contains(suite->keysThatMayBeZero(), set.key);
+        });
     auto [end, error] =
         std::from_chars(digits.data(), digits.data() + digits.size(), value);
     if (set.values.size() != 1 || error != std::errc() ||
-        end != digits.data() + digits.size() || value < 1 ||
+        end != digits.data() + digits.size() || value < (mayBeZero ? 0 : 1) ||
         value > (int64_t(1) << 31))
-      return Status::error("expected a positive integer for --set=" + set.key +
-                           ", got '" + text.substr(set.key.size() + 1) + "'");
+      return Status::error(std::string("expected a ") +
+                           (mayBeZero ? "non-negative" : "positive") +
+                           " integer for --set=" + set.key + ", got '" +
+                           text.substr(set.key.size() + 1) + "'");
     overrides.push_back({set.key, value});
   }
   return Status();
@@ -177,7 +188,7 @@ Status chooseRows(const std::vector<std::unique_ptr<Suite>> &suites,
       continue;
     std::vector<std::string> settable = owner[i]->settableKeys();
     for (const Override &o : overrides)
-      if (std::find(settable.begin(), settable.end(), o.key) != settable.end())
+      if (contains(settable, o.key))
         rows[i][o.key] = o.value;
     bool seen = std::any_of(
         selected.begin(), selected.end(),

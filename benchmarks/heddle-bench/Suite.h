@@ -29,6 +29,8 @@ public:
   virtual std::vector<Row> rows() const = 0;
   /// Integer keys that --set may override.
   virtual std::vector<std::string> settableKeys() const = 0;
+  /// Those of them that may be 0.
+  virtual std::vector<std::string> keysThatMayBeZero() const { return {}; }
   /// Whether its rows compile model graphs, which other devices than the CPU of
   /// this machine can run as well.
   virtual bool hasGraphs() const { return false; }

@@ -72,6 +72,9 @@ static Rule ruleFor(const NamedTensorType &argument) {
     return {Rule::Normal, -3.0f, 0.5f};
   if (name == "a")
     return {Rule::Column};
+  // As large as the states that a selective scan of these operands makes.
+  if (name == "initial_state" && shape.size() == 3)
+    return {Rule::Normal, 0.0f, 0.1f};
   if (name == "decay")
     return {Rule::Uniform, 0.5f, 0.499f};
   if (name == "decay_real" || name == "decay_imag")

@@ -91,8 +91,9 @@ struct StateSpaceConfig {
 
 /// One scan of u, delta (batch, seq, channels), a (channels, state), b, c
 /// (batch, seq, state), d (channels) - the linear ones of decay and b (batch,
-/// seq, channels), as pairs of real tensors where complex - or the gradients of
-/// sum(y g) for all of these, with the f32 cotangent g behind them.
+/// seq, channels), as pairs of real tensors where complex - and initial_state
+/// behind them: y and the final state. Or the gradients of sum(y g) over these
+/// two for all operands, with the f32 cotangents g behind the operands.
 enum class ScanKind { Selective, Linear, LinearComplex };
 struct ScanConfig {
   ScanKind kind = ScanKind::Selective;

@@ -20,8 +20,10 @@ public:
 
   /// Declares the operands; returns how many there are.
   unsigned operands();
+  /// Declares the cotangents of the results.
+  void cotangents();
   SmallVector<Value> results();
-  /// sum(y g) over the results, with a cotangent "g" (and "g_imag") each.
+  /// sum(y g) over the results y.
   void loss();
 
   GraphBuilder &graph;
@@ -29,8 +31,20 @@ public:
   Type element;
 
 private:
+  bool isComplex() const { return config.kind == ScanKind::LinearComplex; }
   SmallVector<int64_t> sequence(int64_t channels) const {
     return {config.batch, config.seq, channels};
+  }
+  SmallVector<int64_t> state() const {
+    if (config.kind == ScanKind::Selective)
+      return {config.batch, config.channels, config.state};
+    return {config.batch, config.channels};
+  }
+  /// In the order of the results.
+  SmallVector<StringRef> cotangentNames() const {
+    if (isComplex())
+      return {"g", "g_imag", "g_state", "g_state_imag"};
+    return {"g", "g_state"};
   }
   Value weightedSum(Value y, Value weights);
 };
@@ -61,55 +75,65 @@ unsigned ScanGraph::operands() {
       add(name, full, element);
     break;
   }
+  add("initial_state", state(), graph.f32());
+  if (isComplex())
+    add("initial_state_imag", state(), graph.f32());
   return count;
+}
+
+void ScanGraph::cotangents() {
+  for (StringRef name : cotangentNames()) {
+    bool ofState = name.starts_with("g_state");
+    graph.argument(name, ofState ? state() : sequence(config.channels),
+                   graph.f32());
+  }
 }
 
 SmallVector<Value> ScanGraph::results() {
   OpBuilder &ops = graph.ops();
-  Value none;
+  Value none, initial = graph.get("initial_state");
   if (config.kind == ScanKind::Selective) {
     Value u = graph.get("u");
     auto scan = SelectiveScanOp::create(
-        ops, graph.loc(), u.getType(), Type(), u, graph.get("delta"),
+        ops, graph.loc(), u.getType(), initial.getType(), u, graph.get("delta"),
         graph.get("a"), graph.get("b"), graph.get("c"), graph.get("d"), none,
-        none, none, none, /*delta_softplus=*/true, /*reverse=*/false);
-    return {scan.getY()};
+        none, initial, none, /*delta_softplus=*/true, /*reverse=*/false);
+    return {scan.getY(), scan.getFinalState()};
   }
-  bool complex = config.kind == ScanKind::LinearComplex;
+  bool complex = isComplex();
   Value b = graph.get("b");
   auto scan = LinearScanOp::create(
-      ops, graph.loc(), b.getType(), complex ? b.getType() : Type(), Type(),
-      Type(), graph.get(complex ? "decay_real" : "decay"), b,
+      ops, graph.loc(), b.getType(), complex ? b.getType() : Type(),
+      initial.getType(), complex ? initial.getType() : Type(),
+      graph.get(complex ? "decay_real" : "decay"), b,
       complex ? graph.get("decay_imag") : none,
-      complex ? graph.get("b_imag") : none, none, none, none,
+      complex ? graph.get("b_imag") : none, initial,
+      complex ? graph.get("initial_state_imag") : none, none,
       /*reverse=*/false);
-  SmallVector<Value> results = {scan.getH()};
-  if (complex)
-    results.push_back(scan.getHImag());
-  return results;
+  return SmallVector<Value>(scan->getResults());
 }
 
 /// In f32, one axis after the other.
 Value ScanGraph::weightedSum(Value y, Value weights) {
-  Value sum = graph.sum({{y, "btd"}, {weights, "btd"}}, "bd",
+  size_t rank = cast<RankedTensorType>(y.getType()).getRank();
+  StringRef axes = rank == 3 ? "btd" : "bd";
+  Value sum = graph.sum({{y, axes}, {weights, axes}}, rank == 3 ? "bd" : "b",
                         [&](OpBuilder &b, Location l, ValueRange v) -> Value {
                           Value wide =
                               GraphBuilder::convert(b, l, v[0], graph.f32());
                           return arith::MulFOp::create(b, l, wide, v[1]);
                         });
-  return graph.sum({graph.sum({sum, "bd"}, "b"), "b"}, "");
+  if (rank == 3)
+    sum = graph.sum({sum, "bd"}, "b");
+  return graph.sum({sum, "b"}, "");
 }
 
 void ScanGraph::loss() {
   operands();
-  SmallVector<StringRef> cotangents = {"g"};
-  if (config.kind == ScanKind::LinearComplex)
-    cotangents.push_back("g_imag");
-  for (StringRef name : cotangents)
-    graph.argument(name, sequence(config.channels), graph.f32());
+  cotangents();
   graph.begin("loss", /*isPublic=*/false);
   Value total;
-  for (auto [y, name] : llvm::zip(results(), cotangents)) {
+  for (auto [y, name] : llvm::zip_equal(results(), cotangentNames())) {
     Value term = weightedSum(y, graph.get(name));
     total =
         total
@@ -135,11 +159,7 @@ Status buildScan(MLIRContext &context, const ScanConfig &config, Model &model) {
   } else {
     scan.loss();
     unsigned count = scan.operands();
-    graph.argument("g", {config.batch, config.seq, config.channels},
-                   graph.f32());
-    if (config.kind == ScanKind::LinearComplex)
-      graph.argument("g_imag", {config.batch, config.seq, config.channels},
-                     graph.f32());
+    scan.cotangents();
     graph.begin(model.function);
     SmallVector<Value> arguments(graph.arguments());
     SmallVector<Type> types = {RankedTensorType::get({}, graph.f32())};

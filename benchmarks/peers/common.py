@@ -75,13 +75,12 @@ def make_inputs(row, seed):
         return inputs
     if row["suite"] == "scan":
         operands = models.scan_operands(row)
-        full = (row["batch"], row["seq"], row["model_dim"])
         inputs = {name: models.values(
-            rng, name, shape, "float32" if len(shape) < 3 else row["dtype"])
-            for name, shape in operands}
+            rng, name, shape, row["dtype"] if models.in_dtype(name, shape)
+            else "float32") for name, shape in operands}
         if row["mode"] == "fwd_bwd":
-            for name in ("g", "g_imag")[:1 + row["op"].endswith("complex")]:
-                inputs[name] = models.values(rng, name, full)
+            for name, shape in models.scan_cotangents(row):
+                inputs[name] = models.values(rng, name, shape)
         return inputs
     inputs = {name: models.values(rng, name, shape)
               for name, shape in models.parameters(row)}

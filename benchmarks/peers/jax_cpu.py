@@ -56,8 +56,8 @@ class JaxBackend(common.Backend):
             return [jnp.asarray(value, jnp.float32 if name == "cotangent"
                                 else dtype) for name, value in inputs.items()]
         if row["suite"] == "scan":
-            return [jnp.asarray(value, jnp.float32 if value.ndim < 3 or
-                                name.startswith("g") else dtype)
+            return [jnp.asarray(value, dtype if model_layouts.in_dtype(
+                name, value.shape) else jnp.float32)
                     for name, value in inputs.items()]
         last = [name for name, _ in model_layouts.inputs(row)]
         params = {name: jnp.asarray(value, jnp.float32)

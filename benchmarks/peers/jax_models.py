@@ -92,26 +92,32 @@ class Models:
 
     # Scans over axis 1
 
-    def recurrence(self, a, b, reverse):
-        """h_t = a_t h_{t-1} + b_t; a broadcasts to b."""
+    def recurrence(self, a, b, reverse, start=None):
+        """h_t = a_t h_{t-1} + b_t; a broadcasts to b. All states and the last
+        one."""
         jax, jnp = self.jax, self.jnp
         a = jnp.broadcast_to(a, b.shape)
+        first, last = (-1, 0) if reverse else (0, -1)
         if self.form == "associative":
+            if start is not None:
+                b = b.at[:, first].add(a[:, first] * start)
             combine = lambda x, y: (x[0] * y[0], x[1] * y[0] + y[1])
-            return jax.lax.associative_scan(combine, (a, b), axis=1,
-                                            reverse=reverse)[1]
+            h = jax.lax.associative_scan(combine, (a, b), axis=1,
+                                         reverse=reverse)[1]
+            return h, h[:, last]
 
         def step(h, ab):
             h = ab[0] * h + ab[1]
             return h, h
 
-        _, h = jax.lax.scan(step, jnp.zeros_like(b[:, 0]),
-                            (a.swapaxes(0, 1), b.swapaxes(0, 1)),
-                            reverse=reverse)
-        return h.swapaxes(0, 1)
+        end, h = jax.lax.scan(
+            step, jnp.zeros_like(b[:, 0]) if start is None else start,
+            (a.swapaxes(0, 1), b.swapaxes(0, 1)), reverse=reverse)
+        return h.swapaxes(0, 1), end
 
-    def selective_scan(self, u, dt, a, b, c, skip, reverse=False):
-        """a (D, N), b and c (B, L, N)."""
+    def selective_scan(self, u, dt, a, b, c, skip, reverse=False, start=None):
+        """a (D, N), b and c (B, L, N), start (B, D, N). The outputs and the last
+        state."""
         jax, jnp = self.jax, self.jnp
         f32 = jnp.float32
         wide = [v.astype(f32) for v in (u, dt, b, c)]
@@ -119,7 +125,7 @@ class Models:
             u_, dt_, b_, c_ = wide
             decay = jnp.exp(dt_[..., None] * a)
             added = (dt_ * u_)[..., None] * b_[:, :, None]
-            h = self.recurrence(decay, added, reverse)
+            h, end = self.recurrence(decay, added, reverse, start)
             y = jnp.einsum("bldn,bln->bld", h, c_)
         else:
 
@@ -129,12 +135,13 @@ class Models:
                      (dt_ * u_)[..., None] * b_[:, None])
                 return h, jnp.einsum("bdn,bn->bd", h, c_)
 
-            start = jnp.zeros((u.shape[0],) + a.shape, f32)
-            _, y = jax.lax.scan(step, start,
-                                tuple(v.swapaxes(0, 1) for v in wide),
-                                reverse=reverse)
+            if start is None:
+                start = jnp.zeros((u.shape[0],) + a.shape, f32)
+            end, y = jax.lax.scan(step, start,
+                                  tuple(v.swapaxes(0, 1) for v in wide),
+                                  reverse=reverse)
             y = y.swapaxes(0, 1)
-        return (y + skip * wide[0]).astype(u.dtype)
+        return (y + skip * wide[0]).astype(u.dtype), end
 
     def ssd(self, q, k, v, log_decay, reverse):
         jax, jnp = self.jax, self.jnp
@@ -159,7 +166,7 @@ class Models:
             dt = jax.nn.softplus(linear("cell.dt").astype(jnp.float32))
             return self.selective_scan(
                 u, dt, -jnp.exp(params[p + "cell.a_log"]).T, linear("cell.b"),
-                linear("cell.c"), params[p + "cell.skip"], reverse)
+                linear("cell.c"), params[p + "cell.skip"], reverse)[0]
         if row["cell"] == "ssd":
             return self.ssd(linear("cell.query"), linear("cell.key"),
                             linear("cell.value"), linear("cell.alpha"), reverse)
@@ -169,8 +176,8 @@ class Models:
         f32 = jnp.float32
         b = ((linear("cell.b_real").astype(f32) +
               1j * linear("cell.b_imag").astype(f32)) * gain)
-        h = self.recurrence(lam.astype(jnp.complex64), b.astype(jnp.complex64),
-                            reverse)
+        h, _ = self.recurrence(lam.astype(jnp.complex64),
+                               b.astype(jnp.complex64), reverse)
         y = (linear("cell.c_real", h.real.astype(dtype)) -
              linear("cell.c_imag", h.imag.astype(dtype)))
         return y + linear("cell.skip")
@@ -253,20 +260,26 @@ class Models:
         jax, jnp = self.jax, self.jnp
 
         def forward(*operands):
+            f32 = jnp.float32
             if row["op"] == "selective":
-                u, delta, a, b, c, d = operands
-                dt = jax.nn.softplus(delta.astype(jnp.float32))
-                return (self.selective_scan(u, dt, a, b, c, d),)
+                u, delta, a, b, c, d, start = operands
+                dt = jax.nn.softplus(delta.astype(f32))
+                return self.selective_scan(u, dt, a, b, c, d, start=start)
             if row["op"] == "linear":
-                return (self.recurrence(*operands, reverse=False),)
-            real, b, imag, b_imag = operands
-            h = self.recurrence((real + 1j * imag).astype(jnp.complex64),
-                                (b + 1j * b_imag).astype(jnp.complex64), False)
-            return h.real.astype(b.dtype), h.imag.astype(b.dtype)
+                decay, b, start = operands
+                h, end = self.recurrence(decay.astype(f32), b.astype(f32), False,
+                                         start)
+                return h.astype(b.dtype), end
+            real, b, imag, b_imag, start, start_imag = operands
+            h, end = self.recurrence((real + 1j * imag).astype(jnp.complex64),
+                                     (b + 1j * b_imag).astype(jnp.complex64),
+                                     False, start + 1j * start_imag)
+            return (h.real.astype(b.dtype), h.imag.astype(b.dtype), end.real,
+                    end.imag)
 
         if row["mode"] == "fwd":
             return forward
-        count = {"selective": 6, "linear": 2, "linear_complex": 4}[row["op"]]
+        count = {"selective": 7, "linear": 3, "linear_complex": 6}[row["op"]]
 
         def gradients(*arguments):
             cotangents = arguments[count:]

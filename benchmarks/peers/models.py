@@ -113,14 +113,37 @@ def inputs(row):
 def scan_operands(row):
     """(name, shape) of the operands of a scan row, in order."""
     full = (row["batch"], row["seq"], row["model_dim"])
+    state = (full[0], full[2])
     if row["op"] == "linear":
-        return [("decay", full), ("b", full)]
+        return [("decay", full), ("b", full), ("initial_state", state)]
     if row["op"] == "linear_complex":
         return [("decay_real", full), ("b", full), ("decay_imag", full),
-                ("b_imag", full)]
+                ("b_imag", full), ("initial_state", state),
+                ("initial_state_imag", state)]
     states = full[:2] + (row["state"],)
     return [("u", full), ("delta", full), ("a", (full[2], row["state"])),
-            ("b", states), ("c", states), ("d", full[2:])]
+            ("b", states), ("c", states), ("d", full[2:]),
+            ("initial_state", state + (row["state"],))]
+
+
+def in_dtype(name, shape):
+    """Whether an argument of a scan row has the row's dtype; parameters, states
+    and cotangents are float32."""
+    return (len(shape) == 3 and not name.startswith("g") and
+            not name.startswith("initial_state"))
+
+
+def scan_cotangents(row):
+    """(name, shape) of the cotangents of the results of a scan row: of the
+    outputs, then of the final state."""
+    full = (row["batch"], row["seq"], row["model_dim"])
+    state = (full[0], full[2])
+    if row["op"] == "linear_complex":
+        return [("g", full), ("g_imag", full), ("g_state", state),
+                ("g_state_imag", state)]
+    if row["op"] == "selective":
+        state += (row["state"],)
+    return [("g", full), ("g_state", state)]
 
 
 def values(rng, name, shape, dtype="float32"):
@@ -155,6 +178,8 @@ def values(rng, name, shape, dtype="float32"):
         result = -3 + normal / 2
     elif name == "a":
         result = np.broadcast_to(-1.0 - np.arange(shape[1]), shape)
+    elif name == "initial_state" and len(shape) == 3:
+        result = 0.1 * normal
     elif name == "decay":
         result = 0.5 + 0.499 * uniform
     elif name in ("decay_real", "decay_imag"):

@@ -64,8 +64,8 @@ class TorchBackend(common.Backend):
         models = torch_models.Models(torch)
         if row["suite"] == "scan":
             tensors = [torch.from_numpy(value).to(
-                torch.float32 if value.ndim < 3 or name.startswith("g")
-                else dtype) for name, value in inputs.items()]
+                dtype if model_layouts.in_dtype(name, value.shape)
+                else torch.float32) for name, value in inputs.items()]
             function = models.scan(row)
 
             def call():

@@ -78,21 +78,26 @@ class Models:
         h = self.gelu(self.linear(params, "hidden", h))
         return self.linear(params, "out", h)
 
-    def recurrence(self, a, b, reverse):
-        """h_t = a_t h_{t-1} + b_t over axis 1; a (B, L, D) or (D)."""
-        h, states = self.torch.zeros_like(b[:, 0]), []
+    def recurrence(self, a, b, reverse, start=None):
+        """h_t = a_t h_{t-1} + b_t over axis 1; a (B, L, D) or (D). All states
+        and the last one."""
+        h = self.torch.zeros_like(b[:, 0]) if start is None else start
+        states = []
         steps = range(b.shape[1])
         for t in reversed(steps) if reverse else steps:
             h = (a[:, t] if a.ndim == 3 else a) * h + b[:, t]
             states.append(h)
         if reverse:
             states.reverse()
-        return self.torch.stack(states, 1)
+        return self.torch.stack(states, 1), h
 
-    def selective_scan(self, u, dt, a, b, c, skip, reverse=False):
+    def selective_scan(self, u, dt, a, b, c, skip, reverse=False, start=None):
+        """The outputs and the last state."""
         torch = self.torch
         wide = [v.float() for v in (u, dt, b, c)]
-        h, outputs = torch.zeros((u.shape[0],) + tuple(a.shape)), []
+        if start is None:
+            start = torch.zeros((u.shape[0],) + tuple(a.shape))
+        h, outputs = start, []
         steps = range(u.shape[1])
         for t in reversed(steps) if reverse else steps:
             u_, dt_, b_, c_ = (v[:, t] for v in wide)
@@ -101,7 +106,7 @@ class Models:
             outputs.append(torch.einsum("bdn,bn->bd", h, c_))
         if reverse:
             outputs.reverse()
-        return (torch.stack(outputs, 1) + skip * wide[0]).to(u.dtype)
+        return (torch.stack(outputs, 1) + skip * wide[0]).to(u.dtype), h
 
     def ssd(self, q, k, v, log_decay, reverse):
         torch = self.torch
@@ -122,7 +127,7 @@ class Models:
             dt = self.functional.softplus(linear("cell.dt").float())
             return self.selective_scan(
                 u, dt, -params[p + "cell.a_log"].exp().t(), linear("cell.b"),
-                linear("cell.c"), params[p + "cell.skip"], reverse)
+                linear("cell.c"), params[p + "cell.skip"], reverse)[0]
         if row["cell"] == "ssd":
             return self.ssd(linear("cell.query"), linear("cell.key"),
                             linear("cell.value"), linear("cell.alpha"), reverse)
@@ -132,7 +137,7 @@ class Models:
         gain = params[p + "cell.gamma"].exp()
         b = torch.complex(linear("cell.b_real").float() * gain,
                           linear("cell.b_imag").float() * gain)
-        h = self.recurrence(lam, b, reverse)
+        h, _ = self.recurrence(lam, b, reverse)
         return (linear("cell.c_real", h.real.to(u.dtype)) -
                 linear("cell.c_imag", h.imag.to(u.dtype)) + linear("cell.skip"))
 
@@ -176,19 +181,23 @@ class Models:
 
         def forward(*operands):
             if row["op"] == "selective":
-                u, delta, a, b, c, d = operands
+                u, delta, a, b, c, d, start = operands
                 dt = self.functional.softplus(delta.float())
-                return [self.selective_scan(u, dt, a, b, c, d)]
+                return self.selective_scan(u, dt, a, b, c, d, start=start)
             if row["op"] == "linear":
-                return [self.recurrence(*operands, reverse=False)]
-            real, b, imag, b_imag = operands
-            h = self.recurrence(torch.complex(real.float(), imag.float()),
-                                torch.complex(b.float(), b_imag.float()), False)
-            return [h.real.to(b.dtype), h.imag.to(b.dtype)]
+                decay, b, start = operands
+                h, last = self.recurrence(decay.float(), b.float(), False, start)
+                return h.to(b.dtype), last
+            real, b, imag, b_imag, start, start_imag = operands
+            h, last = self.recurrence(torch.complex(real.float(), imag.float()),
+                                      torch.complex(b.float(), b_imag.float()),
+                                      False, torch.complex(start, start_imag))
+            return (h.real.to(b.dtype), h.imag.to(b.dtype), last.real,
+                    last.imag)
 
         if row["mode"] == "fwd":
             return torch.inference_mode()(forward)
-        count = {"selective": 6, "linear": 2, "linear_complex": 4}[row["op"]]
+        count = {"selective": 7, "linear": 3, "linear_complex": 6}[row["op"]]
 
         def gradients(*arguments):
             operands = [v.detach().requires_grad_() for v in arguments[:count]]

@@ -173,6 +173,7 @@ static void addFuseStage(OpPassManager &pm, const TileTarget &target) {
   pm.addNestedPass<func::FuncOp>(createSplitScansPass(scans));
   pm.addNestedPass<func::FuncOp>(createFoldCastsPass());
   pm.addNestedPass<func::FuncOp>(createConvertElementwiseToLinalgPass());
+  pm.addNestedPass<func::FuncOp>(createWidenDecaysPass());
   pm.addNestedPass<func::FuncOp>(createCollapseReductionsPass());
   pm.addNestedPass<func::FuncOp>(createSplitReductionsPass());
   pm.addPass(createFuseKernelsPass(options));

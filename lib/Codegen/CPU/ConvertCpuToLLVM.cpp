@@ -17,10 +17,13 @@
 #include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
 #include "mlir/Conversion/MathToLibm/MathToLibm.h"
 #include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVM.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/Transforms/LoweringPatterns.h"
 #include "mlir/Dialect/Vector/Transforms/VectorRewritePatterns.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/DialectConversion.h"
 
 namespace heddle {
@@ -30,7 +33,58 @@ namespace heddle {
 
 using namespace mlir;
 
+/// The same kind of value, scalar or vector, with other elements.
+static Type withElement(Type type, Type element) {
+  if (auto vector = dyn_cast<VectorType>(type))
+    return vector.clone(element);
+  return element;
+}
+
 namespace {
+/// Powers with integer exponents. LLVM calls a function of its own library for
+/// them and takes exponents of 32 bits only: small constants become products,
+/// others powers in f64, which are rounded once.
+struct LowerIntegerPower final : OpRewritePattern<math::FPowIOp> {
+  LowerIntegerPower(MLIRContext *context)
+      : OpRewritePattern(context, /*benefit=*/2) {}
+
+  LogicalResult matchAndRewrite(math::FPowIOp op,
+                                PatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    Type type = op.getType();
+    constexpr int64_t mostProducts = 8;
+    APInt n;
+    if (matchPattern(op.getRhs(), m_ConstantInt(&n)) &&
+        n.abs().ule(mostProducts)) {
+      auto one = rewriter.getFloatAttr(getElementTypeOrSelf(type), 1.0);
+      TypedAttr ones = one;
+      if (auto vector = dyn_cast<VectorType>(type))
+        ones = DenseElementsAttr::get(vector, Attribute(one));
+      Value power = arith::ConstantOp::create(rewriter, loc, ones);
+      Value base = op.getLhs();
+      if (n.isNegative())
+        base = arith::DivFOp::create(rewriter, loc, power, base);
+      for (uint64_t i = 0, e = n.abs().getZExtValue(); i < e; ++i)
+        power =
+            i == 0
+                ? base
+                : arith::MulFOp::create(rewriter, loc, power, base).getResult();
+      rewriter.replaceOp(op, power);
+      return success();
+    }
+    Type wide = withElement(type, rewriter.getF64Type());
+    Value base = op.getLhs();
+    if (type != wide)
+      base = arith::ExtFOp::create(rewriter, loc, wide, base);
+    Value exponent = arith::SIToFPOp::create(rewriter, loc, wide, op.getRhs());
+    Value power = math::PowFOp::create(rewriter, loc, base, exponent);
+    if (type != wide)
+      power = arith::TruncFOp::create(rewriter, loc, type, power);
+    rewriter.replaceOp(op, power);
+    return success();
+  }
+};
+
 struct ConvertCpuToLLVM
     : heddle::impl::ConvertCpuToLLVMPassBase<ConvertCpuToLLVM> {
   void runOnOperation() override {
@@ -49,9 +103,11 @@ struct ConvertCpuToLLVM
     index::populateIndexToLLVMConversionPatterns(types, patterns);
     cf::populateControlFlowToLLVMConversionPatterns(types, patterns);
     populateFuncToLLVMConversionPatterns(types, patterns);
+    patterns.add<LowerIntegerPower>(context);
     LLVMConversionTarget target(*context);
     target.addLegalOp<ModuleOp>();
-    if (failed(applyFullConversion(getOperation(), target, std::move(patterns))))
+    if (failed(
+            applyFullConversion(getOperation(), target, std::move(patterns))))
       signalPassFailure();
   }
 };

@@ -89,11 +89,11 @@ func.func @imaginary_final_state_of_complex(%a: tensor<2x4x2xf32>, %ai: tensor<2
   return %fi : tensor<2x2xf32>
 }
 
-// The gradient of a selective scan has no rule of its own.
+// A gradient of its gradient goes through the scan written out.
 func.func @selective(%u: tensor<2x5x4xf32>, %dt: tensor<2x5x4xf32>, %a: tensor<4x3xf32> {test.low = -2.0 : f64, test.high = -0.5 : f64},
     %b: tensor<2x5x2x3xf32>, %c: tensor<2x5x2x3xf32>, %d: tensor<4xf32>, %z: tensor<2x5x4xf32>, %bias: tensor<4xf32>, %s: tensor<2x4x3xf32>,
     %i: tensor<2x5xi32> {test.values = [0 : i32, 0 : i32, 1 : i32, 1 : i32, 2 : i32, 4 : i32, 4 : i32, 4 : i32, 5 : i32, 5 : i32]})
-    -> (tensor<2x5x4xf32>, tensor<2x4x3xf32>) attributes {test.first_order} {
+    -> (tensor<2x5x4xf32>, tensor<2x4x3xf32>) {
   %y, %f = heddle.selective_scan %u, %dt, %a, %b, %c d(%d : tensor<4xf32>) z(%z : tensor<2x5x4xf32>) delta_bias(%bias : tensor<4xf32>)
     initial_state(%s : tensor<2x4x3xf32>) reset_ids(%i : tensor<2x5xi32>) {delta_softplus}
     : tensor<2x5x4xf32>, tensor<2x5x4xf32>, tensor<4x3xf32>, tensor<2x5x2x3xf32>, tensor<2x5x2x3xf32> -> tensor<2x5x4xf32>, tensor<2x4x3xf32>
@@ -101,10 +101,19 @@ func.func @selective(%u: tensor<2x5x4xf32>, %dt: tensor<2x5x4xf32>, %a: tensor<4
 }
 
 func.func @selective_without_steps(%u: tensor<2x0x4xf32>, %a: tensor<4x3xf32> {test.zero}, %b: tensor<2x0x3xf32>, %s: tensor<2x4x3xf32>)
-    -> tensor<2x4x3xf32> attributes {test.first_order, test.no_cpu} {
+    -> tensor<2x4x3xf32> attributes {test.no_cpu} {
   %y, %f = heddle.selective_scan %u, %u, %a, %b, %b initial_state(%s : tensor<2x4x3xf32>)
     : tensor<2x0x4xf32>, tensor<2x0x4xf32>, tensor<4x3xf32>, tensor<2x0x3xf32>, tensor<2x0x3xf32> -> tensor<2x0x4xf32>, tensor<2x4x3xf32>
   return %f : tensor<2x4x3xf32>
+}
+
+// Only c has groups; nothing but the last state and the output, back in time.
+func.func @selective_reversed(%u: tensor<2x3x4xf32>, %dt: tensor<2x3x4xf32> {test.low = 0.1 : f64, test.high = 1.0 : f64},
+    %a: tensor<4x2xf32> {test.low = -2.0 : f64, test.high = -0.5 : f64}, %b: tensor<2x3x2xf32>, %c: tensor<2x3x2x2xf32>)
+    -> (tensor<2x3x4xf32>, tensor<2x4x2xf32>) {
+  %y, %f = heddle.selective_scan %u, %dt, %a, %b, %c {reverse}
+    : tensor<2x3x4xf32>, tensor<2x3x4xf32>, tensor<4x2xf32>, tensor<2x3x2xf32>, tensor<2x3x2x2xf32> -> tensor<2x3x4xf32>, tensor<2x4x2xf32>
+  return %y, %f : tensor<2x3x4xf32>, tensor<2x4x2xf32>
 }
 
 func.func @ssd(%q: tensor<1x5x1x2xf32>, %k: tensor<1x5x1x2xf32>, %v: tensor<1x5x2x2xf32>, %a: tensor<1x5x2xf32>, %s: tensor<1x2x2x2xf32>,

@@ -68,8 +68,9 @@ static void eraseDead(Block &block) {
 
 /// Brings a loss into the form that rules exist for: no checkpoints, named
 /// structured ops in their general form, casts of whole tensors as such, ssd
-/// and gradients of linear scans written out. So is attention where the
-/// gradient is differentiated `again`, which heddle.attention_grad cannot be.
+/// and gradients of linear scans written out. So are attention and selective
+/// scans where the gradient is differentiated `again`, which their gradient ops
+/// cannot be.
 LogicalResult Expander::prepare(func::FuncOp function, bool again) {
   IRRewriter rewriter(function.getContext());
   SmallVector<CheckpointOp> checkpoints;
@@ -79,13 +80,17 @@ LogicalResult Expander::prepare(func::FuncOp function, bool again) {
     inlineCheckpoint(op);
   SmallVector<Operation *> ops;
   function.walk([&](Operation *op) {
-    if (!isa<DifferentiableOpInterface>(op) || (again && isa<AttentionOp>(op)))
+    if (!isa<DifferentiableOpInterface>(op) ||
+        (again && isa<AttentionOp, SelectiveScanOp>(op)))
       ops.push_back(op);
   });
   for (Operation *op : ops) {
     rewriter.setInsertionPoint(op);
     if (auto attention = dyn_cast<AttentionOp>(op)) {
       if (failed(decomposeAttention(rewriter, attention)))
+        return failure();
+    } else if (auto scan = dyn_cast<SelectiveScanOp>(op)) {
+      if (failed(decomposeSelectiveScan(rewriter, scan)))
         return failure();
     } else if (auto ssd = dyn_cast<SsdOp>(op)) {
       if (failed(decomposeSsd(rewriter, ssd)))

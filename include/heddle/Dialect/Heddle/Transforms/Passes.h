@@ -36,6 +36,12 @@ llvm::LogicalResult decomposeSsd(mlir::RewriterBase &rewriter, SsdOp op,
 llvm::LogicalResult decomposeLinearScanGrad(mlir::RewriterBase &rewriter,
                                             LinearScanGradOp op);
 
+/// Rewrites one selective scan of static shape into a linear scan over all
+/// states, which are in memory then: (B, L, D, N). Emits an error at the op and
+/// fails on dynamic shapes.
+llvm::LogicalResult decomposeSelectiveScan(mlir::RewriterBase &rewriter,
+                                           SelectiveScanOp op);
+
 /// Replaces a checkpoint by its body.
 void inlineCheckpoint(CheckpointOp op);
 

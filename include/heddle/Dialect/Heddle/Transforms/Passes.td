@@ -72,6 +72,22 @@ def DecomposeScanGradPass : Pass<"heddle-decompose-scan-grad"> {
   ];
 }
 
+def DecomposeSelectiveScanPass : Pass<"heddle-decompose-selective-scan"> {
+  let summary = "rewrites heddle.selective_scan into a linear scan and plain linalg";
+  let description = [{
+    Each state of each channel becomes a channel of a `heddle.linear_scan`: decays
+    exp(dt a) and inputs dt b u of shape (B, L, D N), then the sum over states,
+    skip and gate. All operands are covered, in f32. It needs memory for all
+    states, (B, L, D, N), where the kernel of the op keeps those of one step.
+    Differentiation uses this form where the gradient of a selective scan is
+    differentiated again. Shapes must be static.
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect"
+  ];
+}
+
 def InlineRegionsPass : Pass<"heddle-inline-regions", "::mlir::func::FuncOp"> {
   let summary = "inlines checkpoints, drops names and unrolls layer scans";
   let description = [{
@@ -183,6 +199,32 @@ def FoldCastsPass : Pass<"heddle-fold-casts", "::mlir::func::FuncOp"> {
 
     A `linalg.generic` that only widens counts as `arith.extf`.
   }];
+}
+
+def WidenDecaysPass : Pass<"heddle-widen-decays", "::mlir::func::FuncOp"> {
+  let summary = "computes decays that are constant over time in f64";
+  let description = [{
+    A linear scan applies a decay `a` of shape (D) at every step: an error of it
+    counts as often as the state lasts, 1 / (1 - |a|) steps. Most comes from
+    rounding on the way to `a`, where functions follow one another: the phase of
+    exp(-exp(nu)) (cos(exp(theta)) + i sin(exp(theta))) is up to 2 pi before its
+    sine is taken. `a` has few elements, so the elementwise ops that make it from
+    f32 become one op that computes in f64 and rounds once:
+
+    ```
+    ^bb0(%theta: f32, %out: f32):
+      %wide = arith.extf %theta : f32 to f64
+      %phase = math.exp %wide : f64
+      %cos = math.cos %phase : f64
+      %a = arith.truncf %cos : f64 to f32
+    ```
+
+    What else reads the values in between gets them as before. Ops on anything
+    but f32, and decays of other types, stay.
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect"
+  ];
 }
 
 def SplitReductionsPass : Pass<"heddle-split-reductions", "::mlir::func::FuncOp"> {

@@ -1,0 +1,8 @@
+// RUN: heddle-opt %s --heddle-decompose-selective-scan --verify-diagnostics
+
+func.func @needs_static_shapes(%u: tensor<2x?x4xf32>, %a: tensor<4x3xf32>, %b: tensor<2x?x3xf32>) -> tensor<2x?x4xf32> {
+  // expected-error @+1 {{'heddle.selective_scan' op expected static shapes to decompose, got 'tensor<2x?x4xf32>'; specialise the function first}}
+  %y = heddle.selective_scan %u, %u, %a, %b, %b
+    : tensor<2x?x4xf32>, tensor<2x?x4xf32>, tensor<4x3xf32>, tensor<2x?x3xf32>, tensor<2x?x3xf32> -> tensor<2x?x4xf32>
+  return %y : tensor<2x?x4xf32>
+}
