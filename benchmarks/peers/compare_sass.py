@@ -2,8 +2,10 @@
 
 For each GPU, head dimension and mask both compilers make bf16 attention forward
 of 4 x 2048 x 16 heads. Of Triton's configurations (triton_attention.py) those
-that spill are left out and the best is taken: the fewest instructions beside
-products to a product in the main loop. Ours is what heddle-compile chooses.
+that spill or need more shared memory than a block can have are left out and the
+best is taken: the fewest instructions beside products to a product in the main
+loop. Ours is what heddle-compile chooses. Registers and shared memory are
+compared with those of that best one.
 
 A product is one of 16x8x16 by a warp, of scores or output; what else is multiplied
 counts as other instructions. Triton's code for sm_90 uses wgmma, which
@@ -12,6 +14,9 @@ reads operands from shared memory; it is counted by its FLOPs (sass.py). The row
 
     benchmarks/peers/setup.sh
     ~/.cache/heddle-peers/bin/python benchmarks/peers/compare_sass.py -o sass.json
+
+Compiling all of Triton's configurations takes minutes; --triton-code=FILE keeps
+the figures, and reads them where the file exists.
 """
 
 import argparse
@@ -27,6 +32,8 @@ import triton_attention
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 BATCH, LENGTH, HEADS = 4, 2048, 16
+# Bytes that a block can have.
+SHARED_LIMIT = {80: 163 * 1024, 90: 227 * 1024}
 FIGURES = ("per_product", "registers", "shared_bytes")
 
 
@@ -80,21 +87,42 @@ def ours(compiler, target, head_dim, causal, folder):
                        kernel["tile"], head_dim, tile, folder)
 
 
-def theirs(sm, head_dim, causal, folder):
+def theirs(sm, head_dim, causal, folder, wanted):
+    """Every configuration of Triton's that `wanted` lets pass."""
     tried = []
-    for keys, warps, stages in triton_attention.CONFIGS:
+    for config in triton_attention.configs(sm, causal):
+        queries, keys, warps, stages = config
+        name = "q%d_k%d, %d warps, %d stages" % config
+        if not wanted(queries):
+            continue
         cubin, shared = triton_attention.compile_attention(
-            sm, head_dim, causal, keys, warps, stages)
-        tried.append(figures(
-            cubin, shared, "q%d_k%d, %d warps, %d stages"
-            % (triton_attention.QUERIES, keys, warps, stages), head_dim,
-            (triton_attention.QUERIES, keys, warps), folder))
-        print("  triton sm_%d %s: %.3f, %d registers, %d spills"
-              % (sm, tried[-1]["config"], tried[-1]["per_product"],
-                 tried[-1]["registers"], tried[-1]["spill_instructions"]),
-              file=sys.stderr)
-    whole = [t for t in tried if t["spill_instructions"] == 0]
-    return min(whole, key=lambda t: t["per_product"]), tried
+            sm, head_dim, causal, *config)
+        tried.append(figures(cubin, shared, name, head_dim,
+                             (queries, keys, warps), folder))
+        tried[-1]["fits"] = shared <= SHARED_LIMIT[sm]
+        print("  triton sm_%d %s: %.3f, %d registers, %d bytes, %d spills"
+              % (sm, name, tried[-1]["per_product"], tried[-1]["registers"],
+                 shared, tried[-1]["spill_instructions"]),
+              file=sys.stderr, flush=True)
+    return tried
+
+
+def compare(target, head_dim, causal, mine, tried):
+    whole = [t for t in tried if t["spill_instructions"] == 0 and t["fits"]]
+    best = min(whole, key=lambda t: t["per_product"])
+    return {
+        "target": target, "head_dim": head_dim, "causal": causal,
+        "heddle": mine, "triton": best,
+        "ratio": {f: mine[f] / best[f] for f in FIGURES},
+        # Any that need less of both, though the best one does not.
+        "triton_below_in_instructions_and_registers": [
+            t["config"] for t in whole
+            if t["per_product"] < mine["per_product"]
+            and t["registers"] < mine["registers"]],
+        "triton_tried": [
+            {f: t[f] for f in ("config",) + FIGURES +
+             ("spill_instructions", "fits")} for t in tried],
+    }
 
 
 def main():
@@ -105,18 +133,31 @@ def main():
                         default=os.path.join(ROOT, "build/bin/heddle-compile"))
     parser.add_argument("--sm", default="80,90", help="GPUs; default: 80,90")
     parser.add_argument("--head-dim", default="64,128")
+    parser.add_argument("--triton-queries", default="64,128",
+                        help="tiles of Triton's with so many queries; "
+                        "default: 64,128")
+    parser.add_argument("--triton-code", metavar="FILE",
+                        help="figures of Triton's code, kept between runs")
     parser.add_argument("-o", dest="output", help="write JSON to this file")
     options = parser.parse_args()
     numbers = lambda text: [int(part) for part in text.split(",")]
+    queries = numbers(options.triton_queries)
 
+    known = {}
+    if options.triton_code and os.path.exists(options.triton_code):
+        with open(options.triton_code) as file:
+            known = json.load(file)
     rows = []
     with tempfile.TemporaryDirectory() as folder:
-        known = {}
 
-        def triton_best(sm, head_dim, causal):
-            key = (sm, head_dim, causal)
+        def triton_code(sm, head_dim, causal):
+            key = "sm_%d %d %s" % (sm, head_dim, "causal" if causal else "full")
             if key not in known:
-                known[key] = theirs(sm, head_dim, causal, folder)
+                known[key] = theirs(sm, head_dim, causal, folder,
+                                    lambda q: q in queries)
+                if options.triton_code:
+                    with open(options.triton_code, "w") as file:
+                        json.dump(known, file)
             return known[key]
 
         for sm in numbers(options.sm):
@@ -125,17 +166,10 @@ def main():
                     mine = ours(options.compiler, "sm_%d" % sm, head_dim, causal,
                                 folder)
                     for code in (sm, 80) if sm >= 90 else (sm,):
-                        best, tried = triton_best(code, head_dim, causal)
-                        rows.append({
-                            "target": "sm_%d%s" % (sm, "" if code == sm
-                                                   else " (mma)"),
-                            "head_dim": head_dim, "causal": causal,
-                            "heddle": mine, "triton": best,
-                            "ratio": {f: mine[f] / best[f] for f in FIGURES},
-                            "triton_tried": [
-                                {f: t[f] for f in ("config",) + FIGURES +
-                                 ("spill_instructions",)} for t in tried],
-                        })
+                        rows.append(compare(
+                            "sm_%d%s" % (sm, "" if code == sm else " (mma)"),
+                            head_dim, causal, mine,
+                            triton_code(code, head_dim, causal)))
     line = "%-12s %4s %-7s %-8s %11s %9s %8s %6s  %s"
     print(line % ("target", "D", "mask", "", "per product", "registers",
                   "shared", "spills", "configuration"))

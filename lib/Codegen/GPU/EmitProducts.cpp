@@ -183,7 +183,7 @@ static std::pair<linalg::GenericOp, bool> productInLoop(OpOperand &use,
 /// in registers where a matrix unit takes them and not too many are needed.
 LogicalResult GpuEmitter::prefetch(Value v) {
   // With the largest accumulator of the loop, and with the two largest.
-  constexpr int64_t kHeldWithOne = 120, kHeldWithTwo = 136;
+  constexpr int64_t kHeldWithOne = 120, kHeldWithTwo = 160;
   for (OpOperand &use : v.getUses()) {
     auto [op, isLeft] = productInLoop(use, v.getParentBlock());
     if (!op)

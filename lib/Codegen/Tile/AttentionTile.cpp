@@ -135,6 +135,9 @@ LogicalResult AttentionBuilder::chooseGpuTiles(const GpuTarget &gpu,
   warps = chosen.tiles.warps;
   stages = chosen.tiles.stages;
   minBlocks = chosen.occupancy.blocksPerSM;
+  // Measured without a score region and without row statistics.
+  if (op.getScore().empty() && !op.getLse())
+    registerLimit = chosen.registerLimit;
   tf32 = problem.kind == AttentionProducts::Tf32;
   numQueryTiles = llvm::divideCeil(op.getQueryLength(), queryTile);
   return success();
@@ -211,6 +214,8 @@ LogicalResult AttentionBuilder::build() {
     kernel->setAttr(kKernelStages,
                     b.getI64IntegerAttr(std::max<int64_t>(stages, 1)));
     kernel->setAttr(kKernelMinBlocks, b.getI64IntegerAttr(minBlocks));
+    if (registerLimit)
+      kernel->setAttr(kKernelRegisters, b.getI64IntegerAttr(registerLimit));
     if (stages == 1)
       kernel->setAttr(kKernelTurns, b.getUnitAttr());
     if (tf32)

@@ -77,6 +77,7 @@ private:
   mlir::Location loc;
   int64_t queryTile = 0, keyTileSize = 0, numQueryTiles = 0;
   int64_t warps = 0, stages = 0, minBlocks = 0; // on a GPU
+  int registerLimit = 0;                         // 0: none
   bool tf32 = false; // products of f32 on matrix units
   MaskTiling tiling;
   bool dynamicMask = false; // depends on operands: no tile is known to be full

@@ -244,7 +244,12 @@ struct ConvertLanesToNVVM
     f->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), b.getUnitAttr());
     if (DenseI32ArrayAttr size = kernel.getKnownBlockSizeAttr())
       f->setAttr(NVVM::NVVMDialect::getReqntidAttrName(), size);
-    if (auto blocks = kernel->getAttrOfType<IntegerAttr>(heddle::kKernelMinBlocks))
+    // PTX takes one of the two.
+    if (auto limit = kernel->getAttrOfType<IntegerAttr>(heddle::kKernelRegisters))
+      f->setAttr(NVVM::NVVMDialect::getMaxnregAttrName(),
+                 b.getI32IntegerAttr(limit.getInt()));
+    else if (auto blocks =
+                 kernel->getAttrOfType<IntegerAttr>(heddle::kKernelMinBlocks))
       f->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
                  b.getI32IntegerAttr(blocks.getInt()));
     // ptxas spills a little where that fits another block on a multiprocessor,

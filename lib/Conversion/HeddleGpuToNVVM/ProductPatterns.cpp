@@ -333,14 +333,14 @@ Value MmaCode::product(Value left, Value right, Value result) {
   for (int64_t begin = 0; begin < depth; begin += part) {
     int64_t end = std::min(begin + part, depth);
     if (loaded)
-      fence();
+      again.clear();
     SmallVector<SmallVector<Value>> as;
     for (int64_t k = begin; k < end; k += shape.k)
       for (int64_t m : rows)
         as.push_back(loaded ? leftAgain(left, m, k) : leftAt(left, m, k));
     for (size_t first = 0; first < cols.size(); first += group) {
       if (crowded)
-        fence();
+        again.clear();
       for (int64_t k = begin; k < end; k += shape.k)
         for (size_t j = first; j < std::min(first + group, cols.size()); ++j) {
           SmallVector<Value> bs =

@@ -59,6 +59,7 @@ struct AttentionCost {
   AttentionTiles tiles;
   int64_t sharedBytes = 0; // of a block
   int registers = 0;       // of a thread; an estimate
+  int registerLimit = 0;   // to be told ptxas; 0: as many as there are
   Occupancy occupancy;     // blocksPerSM is 0 where the tiles do not fit
   int64_t blocks = 0;
   double waves = 0;   // blocks / blocks that run at once

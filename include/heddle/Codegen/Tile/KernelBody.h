@@ -32,6 +32,9 @@ constexpr llvm::StringLiteral kKernelTurns = "heddle.turns";
 /// On a GPU: blocks that the registers of a multiprocessor are to hold at once,
 /// where the builder knows. Without it ptxas aims higher and may spill.
 constexpr llvm::StringLiteral kKernelMinBlocks = "heddle.min_blocks";
+/// On a GPU: registers of a thread, where the builder knows that they do: it
+/// takes the place of blocks. Left alone ptxas lets loads run ahead into all.
+constexpr llvm::StringLiteral kKernelRegisters = "heddle.registers";
 /// On a GPU, a unit: the grid is (blocks, threads), and the body is what one
 /// thread does.
 constexpr llvm::StringLiteral kKernelThreads = "heddle.threads";
