@@ -25,6 +25,9 @@ static SelectiveShape gradientShape(const SelectiveOperands &in) {
   s.splitInto(in.states, 8, 16);
   if (s.lanes < 4)
     s.split(in.states, 4);
+  // Divisions of positions by other sizes take more registers than the states.
+  s.perLane = llvm::PowerOf2Ceil(s.perLane);
+  s.padded = s.perLane * s.lanes;
   // Shared memory for the states of a chunk, which has at least half as many
   // steps as the block has channels.
   int64_t room = s.padded <= 32 ? 8192 : 16384;
@@ -54,7 +57,8 @@ static SelectiveShape gradientShape(const SelectiveOperands &in) {
 /// Blocks that share a row of db or dc.
 static int64_t sharersOf(const SelectiveOperands &in, const SelectiveShape &s,
                          int64_t groups) {
-  return in.channels / groups / in.groupSize * s.tilesPerGroup;
+  return std::max<int64_t>(1, in.channels / groups / in.groupSize *
+                                  s.tilesPerGroup);
 }
 
 static int64_t groupsOf(Value rows) {
@@ -66,8 +70,8 @@ int64_t heddle::selectiveScanThreadParts(SelectiveScanGradOp op,
                                          const TileTarget &) {
   SelectiveOperands in = SelectiveOperands::of(op);
   SelectiveShape s = gradientShape(in);
-  return std::max<int64_t>({1, sharersOf(in, s, groupsOf(op.getB())),
-                            sharersOf(in, s, groupsOf(op.getC()))});
+  return std::max(sharersOf(in, s, groupsOf(op.getB())),
+                  sharersOf(in, s, groupsOf(op.getC())));
 }
 
 namespace {
@@ -94,6 +98,8 @@ private:
   }
   Values loadForward(Value first);
   Values loadBackward(Value first);
+  void loadBoth(Value first, bool whole, Values &values);
+  void putBoth(Value first, ValueRange &ahead);
   void putSizes(const Columns &columns, bool backward);
   Value startsAt(Value t);
   Values advance(Value t, ValueRange states);
@@ -101,8 +107,12 @@ private:
   void saveStates(ValueRange states, Value first);
   Values loadStatesOf(Value chunk);
   Values loadBefore(Value chunk);
+  /// Whether the rows of a chunk are read a chunk ahead: many states to a lane
+  /// leave no registers for that.
+  bool rowsAhead() const { return shape.perLane <= 8; }
   int64_t numbersOfChunk() const {
-    return (in.z ? 4 : 3) * columnsPerThread() + 2 * rowsPerThread();
+    int64_t columns = (in.z ? 4 : 3) * columnsPerThread();
+    return rowsAhead() ? columns + 2 * rowsPerThread() : columns;
   }
   Value boundary(Value result, Value first, SmallVector<Value> &at, int64_t k);
   Value stackPlace(Value t, int64_t k);
@@ -137,9 +147,27 @@ ThreadBuilder::Values Backward::loadBackward(Value first) {
     loadColumns(bufferOf(op.getDy()), first, whole, values);
     if (in.z)
       loadColumns(in.z, first, whole, values);
-    loadRows(in.b, first, whole, values);
-    loadRows(in.c, first, whole, values);
+    if (rowsAhead())
+      loadBoth(first, whole, values);
   });
+}
+
+void Backward::loadBoth(Value first, bool whole, Values &values) {
+  loadRows(in.b, first, whole, values);
+  loadRows(in.c, first, whole, values);
+}
+
+/// Rows of b and c of a chunk, from `ahead` where they were read before.
+void Backward::putBoth(Value first, ValueRange &ahead) {
+  Values now;
+  if (!rowsAhead())
+    now = loadChunk(first, [&](bool whole, Values &values) {
+      loadBoth(first, whole, values);
+    });
+  ValueRange rows = now;
+  ValueRange &from = rowsAhead() ? ahead : rows;
+  putRows(take(from, rowsPerThread()), bs);
+  putRows(take(from, rowsPerThread()), cs);
 }
 
 void Backward::putSizes(const Columns &columns, bool backward) {
@@ -341,7 +369,8 @@ ThreadBuilder::Values Backward::walkBackward(Value first, ValueRange carried) {
       llvm::append_range(before, get(stack, stackPlace(t, k), shape.width));
     Value starts = startsAt(t);
     Value dx, drate, out;
-    auto accumulate = [&](Value &sum, Value p, Value q) {
+    auto accumulate = [&](Value &sum, int64_t k, Value p, Value q) {
+      p = ofState(k, p);
       sum = sum ? fma(p, q, sum) : times(p, q);
     };
     Values nextG, nextDa, db, dc;
@@ -357,10 +386,10 @@ ThreadBuilder::Values Backward::walkBackward(Value first, ValueRange carried) {
       Value h = fma(x, brow[k], keptState);
       nextG.push_back(back);
       nextDa.push_back(fma(qk, dt, da[k]));
-      accumulate(dx, q, brow[k]);
-      accumulate(drate, qk, rate[k]);
+      accumulate(dx, k, q, brow[k]);
+      accumulate(drate, k, qk, rate[k]);
       if (in.z)
-        accumulate(out, h, crow[k]);
+        accumulate(out, k, h, crow[k]);
       db.push_back(times(q, x));
       dc.push_back(times(h, ds));
     }
@@ -515,7 +544,7 @@ void Backward::build() {
     outs = shared(cells);
   if (resetIds)
     resets = shared(shape.steps);
-  int64_t columns = columnsPerThread(), rows = rowsPerThread();
+  int64_t columns = columnsPerThread();
   int64_t count = numChunks();
   Values carried = statesAtChunks();
   llvm::append_range(
@@ -540,8 +569,7 @@ void Backward::build() {
         c.dy = take(values, columns);
         if (in.z)
           c.z = take(values, columns);
-        putRows(take(values, rows), bs);
-        putRows(take(values, rows), cs);
+        putBoth(first, values);
         putResets(first);
         putSizes(c, /*backward=*/true);
         barrier();

@@ -42,7 +42,7 @@ ThreadBuilder::Values Forward::load(Value first) {
 }
 
 /// One step: fills `sum` with this lane's part of y.
-ThreadBuilder::Values Forward::step(Value t, ValueRange h, Value &sum) {
+ThreadBuilder::Values Forward::step(Value t, ValueRange states, Value &sum) {
   Values sizes = get(xs, mul(place(t, owner), 2), 2);
   Values brow = rowOf(bs, t), crow = rowOf(cs, t);
   Value starts;
@@ -51,11 +51,12 @@ ThreadBuilder::Values Forward::step(Value t, ValueRange h, Value &sum) {
                                    get(resets, t), number(0.0));
   Values next, sums(shape.width);
   for (int64_t k = 0; k < shape.perLane; ++k) {
-    Value before = starts ? select(starts, number(0.0), h[k]) : h[k];
+    Value before = starts ? select(starts, number(0.0), states[k]) : states[k];
     next.push_back(
         fma(exp2(times(sizes[0], rate[k])), before, times(sizes[1], brow[k])));
     Value &part = sums[k % shape.width];
-    part = part ? fma(next[k], crow[k], part) : times(next[k], crow[k]);
+    Value h = ofState(k, next[k]);
+    part = part ? fma(h, crow[k], part) : times(h, crow[k]);
   }
   // Several chains, then a tree.
   for (size_t half = sums.size() / 2; half > 0; half /= 2)

@@ -44,7 +44,10 @@ SelectiveShape heddle::selectiveShape(const SelectiveOperands &in,
   s.channels = std::min<int64_t>(128, llvm::PowerOf2Ceil(in.groupSize));
   if (s.threads() > kMaxThreads)
     s.splitInto(in.states, 32);
-  while (s.threads() > kMaxThreads && s.channels > 1)
+  // 128 registers do not hold that many with a chunk that takes many more.
+  int64_t maxThreads =
+      s.perLane > 16 && in.states > 128 ? kMaxThreads / 2 : kMaxThreads;
+  while (s.threads() > maxThreads && s.channels > 1)
     s.channels /= 2;
   auto tiles = [&](int64_t channels) {
     return in.channels / in.groupSize *

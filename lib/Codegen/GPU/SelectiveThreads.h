@@ -103,8 +103,18 @@ public:
     return add(mul(part, shape.width),
                k / shape.width * shape.width * shape.lanes + k % shape.width);
   }
+  /// Whether there is one; null where every lane has it.
   Value isState(int64_t k) {
-    return in.states == shape.padded ? Value() : below(state(k), in.states);
+    int64_t last = (shape.lanes - 1) * shape.width +
+                   k / shape.width * shape.width * shape.lanes +
+                   k % shape.width;
+    return last < in.states ? Value() : below(state(k), in.states);
+  }
+  /// A number about state k, zero where there is none: infinite sizes of steps
+  /// make NaN of states that do not exist.
+  Value ofState(int64_t k, Value x) {
+    Value exists = isState(k);
+    return exists ? select(exists, x, number(0.0)) : x;
   }
   int64_t numChunks() const { return llvm::divideCeil(length, shape.steps); }
 
