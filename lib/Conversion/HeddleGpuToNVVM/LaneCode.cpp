@@ -400,7 +400,9 @@ Value SharedCode::address(const ThreadTerm &row, int64_t rowConstant,
       add(t.value);
       return;
     }
-    add(arith::XOrIOp::create(b, loc, t.value, code.i32(c)));
+    // Other bits are added, so that addresses differ in a constant offset.
+    constant += c & ~t.bits;
+    add(arith::XOrIOp::create(b, loc, t.value, code.i32(c & t.bits)));
   };
   join(chunk, chunkConstant);
   join(within, withinConstant);
