@@ -190,8 +190,9 @@ static LogicalResult linkLibdevice(Operation *module, llvm::Module &llvmModule,
   std::unique_ptr<llvm::Module> library =
       llvm::parseIRFile(path, diagnostic, llvmModule.getContext());
   if (!library)
-    return module->emitError("cannot read libdevice '")
-           << path << "': " << diagnostic.getMessage();
+    return module->emitError("expected bitcode of LLVM as libdevice, got '")
+           << path << "': " << diagnostic.getMessage()
+           << "; pass libdevice.10.bc of the CUDA toolkit as --libdevice=FILE";
   library->setTargetTriple(llvmModule.getTargetTriple());
   library->setDataLayout(llvmModule.getDataLayout());
   auto internalize = [](llvm::Module &m, const llvm::StringSet<> &names) {
@@ -206,6 +207,15 @@ static LogicalResult linkLibdevice(Operation *module, llvm::Module &llvmModule,
   if (calls = libdeviceCalls(llvmModule); !calls.empty())
     return module->emitError("expected ")
            << calls.front() << " in libdevice '" << path << "', found none";
+  // What would be left for a linker that nobody runs; LLVM folds the reflection.
+  for (const llvm::Function &f : llvmModule)
+    if (f.isDeclaration() && !f.isIntrinsic() && !f.use_empty() &&
+        f.getName() != "__nvvm_reflect")
+      return module->emitError("expected libdevice '")
+             << path << "' to hold all that it calls, got no body of "
+             << f.getName()
+             << "; pass libdevice.10.bc of the CUDA toolkit as "
+                "--libdevice=FILE";
   return success();
 }
 

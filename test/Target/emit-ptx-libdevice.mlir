@@ -17,7 +17,11 @@
 // RUN: env CUDA_HOME=%t.home heddle-compile %s --emit=ptx --target=sm_80 | FileCheck %s
 // RUN: echo nonsense > %t.bad
 // RUN: not heddle-compile %s --emit=ptx --target=sm_80 --libdevice=%t.bad 2>&1 | FileCheck %s --check-prefix=BAD
-// BAD: error: cannot read libdevice '{{.*}}.bad'
+// BAD: error: expected bitcode of LLVM as libdevice, got '{{.*}}.bad': {{.+}}; pass libdevice.10.bc of the CUDA toolkit as --libdevice=FILE
+// RUN: not heddle-compile %s --emit=ptx --target=sm_80 --libdevice=%t.home 2>&1 | FileCheck %s --check-prefix=FOLDER
+// FOLDER: error: expected bitcode of LLVM as libdevice, got '{{.*}}.home': {{.+}}; pass libdevice.10.bc
+// RUN: not heddle-compile %s --emit=ptx --target=sm_80 --libdevice=%S/Inputs/libdevice-incomplete.ll 2>&1 | FileCheck %s --check-prefix=INCOMPLETE
+// INCOMPLETE: error: expected libdevice '{{.*}}libdevice-incomplete.ll' to hold all that it calls, got no body of helper; pass libdevice.10.bc
 // RUN: sed s/__nv_triple/__nv_fourfold/ %s > %t.mlir
 // RUN: not heddle-compile %t.mlir --emit=ptx --target=sm_80 --libdevice=%S/Inputs/libdevice.ll 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 // UNKNOWN: error: expected __nv_fourfold in libdevice '{{.*}}libdevice.ll', found none

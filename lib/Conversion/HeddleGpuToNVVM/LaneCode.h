@@ -145,14 +145,15 @@ private:
   int64_t elementBytes;
 };
 
-/// Converted operands of a load from shared memory; stage and shift may be null.
+/// Converted operands of a load from shared memory. All but the base may be
+/// null. What is read starts at a row and at a column (index), which are
+/// multiples of the layout's sides.
 struct SharedSource {
-  mlir::Value base, stage, shift;
+  mlir::Value base, stage, shift, row = {}, column = {};
 };
-/// The registers that a thread has of a tile of `layout`, which starts at `row`
-/// (index; a multiple of the layout's rows, 0 if null) of what the load reads.
+/// The registers that a thread has of a tile of `layout`.
 mlir::Value loadShared(SmemLoadOp op, mlir::OpBuilder &b, const Layout &layout,
-                       const SharedSource &from, mlir::Value row = {});
+                       const SharedSource &from);
 
 /// Whether a guarded product loads its right operand itself, a part of the depth
 /// at a time, so that the load before it is not needed.

@@ -21,16 +21,22 @@ static Value extract(OpBuilder &b, Location loc, Value v, int64_t reg) {
   return vector::ExtractOp::create(b, loc, v, reg);
 }
 
-/// Steps of the depth in a round of a guarded product.
-static constexpr int64_t kGuardedDepth = 16;
+/// Steps of the depth and columns in a round of a guarded product.
+static constexpr int64_t kGuardedDepth = 16, kGuardedColumns = 16;
 
 bool heddle_gpu::loadsInSteps(DotOp op) {
   auto load = op.getB().getDefiningOp<SmemLoadOp>();
   if (op.getKind() == DotKind::Fma || !op.getSkipZeros() || !load ||
       load.getAt() || load.getTrans() || load.getShift() || !load->hasOneUse())
     return false;
-  int64_t depth = getLayout(op.getA().getType()).shape()[1];
-  return depth % kGuardedDepth == 0 && depth > kGuardedDepth;
+  // Every warp has all columns.
+  const Layout &right = getLayout(op.getB().getType());
+  if (llvm::any_of(right.getWarp(),
+                   [](const Layout::Basis &basis) { return basis[1] != 0; }))
+    return false;
+  Coordinates shape = right.shape();
+  return shape[0] % kGuardedDepth == 0 && shape[1] % kGuardedColumns == 0 &&
+         (shape[0] > kGuardedDepth || shape[1] > kGuardedColumns);
 }
 
 /// Registers of thread 0 that make up the fragment at (row, col). `pairs` is
@@ -228,13 +234,13 @@ namespace {
 /// Emits the products of mma.sync that make up one of tiles.
 class MmaCode {
 public:
-  /// `right` is the layout of the right operand, or of a part of its depth.
-  MmaCode(DotOp op, OpBuilder &b, const Layout &right)
+  /// `right` and `sum` are the layouts of the right operand and of the
+  /// accumulator, or of leading parts of them.
+  MmaCode(DotOp op, OpBuilder &b, const Layout &right, const Layout &sum)
       : b(b), loc(op.getLoc()), kind(toProductKind(op.getKind())),
         shape(productShape(kind)), la(getLayout(op.getA().getType())),
-        lb(right), lc(getLayout(op.getAccumulator().getType())),
-        fa(mmaFragment(kind, Operand::A)), fb(mmaFragment(kind, Operand::B)),
-        fc(mmaFragment(kind, Operand::C)),
+        lb(right), lc(sum), fa(mmaFragment(kind, Operand::A)),
+        fb(mmaFragment(kind, Operand::B)), fc(mmaFragment(kind, Operand::C)),
         element(cast<RankedTensorType>(op.getA().getType()).getElementType()),
         depth(right.shape()[0]),
         pairs(kind == ProductKind::MmaTf32 && hasPairedDepth(la)) {
@@ -411,63 +417,108 @@ struct DotPattern : OpConversionPattern<DotOp> {
 private:
   static LogicalResult mma(DotOp op, OpAdaptor adaptor,
                            ConversionPatternRewriter &rewriter) {
-    if (!op.getSkipZeros()) {
-      rewriter.replaceOp(op,
-                         MmaCode(op, rewriter, getLayout(op.getB().getType()))
-                             .product(adaptor.getA(), adaptor.getB(),
-                                      adaptor.getAccumulator()));
-      return success();
-    }
     if (loadsInSteps(op)) {
       rewriter.replaceOp(op, guardedSteps(op, adaptor, rewriter));
       return success();
     }
-    MmaCode code(op, rewriter, getLayout(op.getB().getType()));
-    rewriter.replaceOp(op, code.guarded(
-                               [&](int64_t m, int64_t k) {
-                                 return code.leftAt(adaptor.getA(), m, k);
-                               },
-                               adaptor.getB(), adaptor.getAccumulator()));
+    MmaCode code(op, rewriter, getLayout(op.getB().getType()),
+                 getLayout(op.getAccumulator().getType()));
+    rewriter.replaceOp(op, op.getSkipZeros()
+                               ? code.guarded(
+                                     [&](int64_t m, int64_t k) {
+                                       return code.leftAt(adaptor.getA(), m, k);
+                                     },
+                                     adaptor.getB(), adaptor.getAccumulator())
+                               : code.product(adaptor.getA(), adaptor.getB(),
+                                              adaptor.getAccumulator()));
     return success();
   }
 
-  /// A guarded product as a loop over 16 steps of the depth a round: the left
-  /// fragments of a round are the first ones, which move to the end after it.
-  /// The loop is rare; written out it would be most of a kernel's code, and
-  /// take the registers of all its loads at once.
+  static scf::ForOp makeLoop(OpBuilder &b, Location loc, int64_t size,
+                             int64_t step, ValueRange carried) {
+    auto index = [&](int64_t v) -> Value {
+      return arith::ConstantIndexOp::create(b, loc, v);
+    };
+    return scf::ForOp::create(b, loc, index(0), index(size), index(step),
+                              carried);
+  }
+
+  /// A guarded product as loops over 16 steps of the depth and 16 columns a
+  /// round: the left fragments of a round are the first ones, which move to the
+  /// end after it. The loops are rare; written out they would be most of a
+  /// kernel's code, and ptxas, which mixes what is independent, would keep much
+  /// of it in registers at once.
   static Value guardedSteps(DotOp op, OpAdaptor adaptor,
                             ConversionPatternRewriter &b) {
     Location loc = op.getLoc();
     auto load = op.getB().getDefiningOp<SmemLoadOp>();
-    Layout part = leadingPart(getLayout(load.getType()), 0, kGuardedDepth);
-    MmaCode code(op, b, part);
-    int64_t depth = code.la.shape()[1];
+    Layout right = leadingPart(getLayout(load.getType()), 0, kGuardedDepth);
+    right = leadingPart(right, 1, kGuardedColumns);
+    const Layout &all = getLayout(op.getAccumulator().getType());
+    Layout sums = leadingPart(all, 1, kGuardedColumns);
+    MmaCode code(op, b, right, sums);
+    int64_t depth = code.la.shape()[1], columns = all.shape()[1];
     SmallVector<Value> carried{adaptor.getAccumulator()};
     for (int64_t k = 0; k < depth; k += code.shape.k)
       for (int64_t m : code.rows)
         llvm::append_range(carried, code.leftAt(adaptor.getA(), m, k));
-    auto index = [&](int64_t v) -> Value {
-      return arith::ConstantIndexOp::create(b, loc, v);
-    };
     SharedSource from{b.getRemappedValue(load.getSource()), Value(), Value()};
     if (load.getStage())
       from.stage = b.getRemappedValue(load.getStage());
-    auto loop = scf::ForOp::create(b, loc, index(0), index(depth),
-                                   index(kGuardedDepth), carried);
+    auto loop = makeLoop(b, loc, depth, kGuardedDepth, carried);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
-    Value right = loadShared(load, b, part, from, loop.getInductionVar());
     SmallVector<Value> next(loop.getRegionIterArgs());
     size_t rows = code.rows.size();
     size_t words = (next.size() - 1) / (depth / code.shape.k * rows);
-    next[0] = code.guarded(
-        [&](int64_t m, int64_t k) {
-          size_t row = llvm::find(code.rows, m) - code.rows.begin();
-          size_t first = 1 + (k / code.shape.k * rows + row) * words;
-          return SmallVector<Value>(
-              loop.getRegionIterArgs().slice(first, words));
-        },
-        right, loop.getRegionIterArg(0));
+    auto leftFragment = [&](int64_t m, int64_t k) {
+      size_t row = llvm::find(code.rows, m) - code.rows.begin();
+      size_t first = 1 + (k / code.shape.k * rows + row) * words;
+      return SmallVector<Value>(loop.getRegionIterArgs().slice(first, words));
+    };
+    auto inner = makeLoop(b, loc, columns, kGuardedColumns, next[0]);
+    {
+      OpBuilder::InsertionGuard innerGuard(b);
+      b.setInsertionPointToStart(inner.getBody());
+      from.row = loop.getInductionVar();
+      from.column = inner.getInductionVar();
+      Value part = loadShared(load, b, right, from);
+      // Registers are known by number: what the columns of a round have is
+      // selected, in place.
+      Value before = inner.getRegionIterArg(0);
+      SmallVector<Value> parts, elements(all.numRegisters());
+      SmallVector<Value> selected;
+      for (int64_t n = 0; n < columns; n += kGuardedColumns) {
+        selected.push_back(
+            arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, from.column,
+                                  arith::ConstantIndexOp::create(b, loc, n)));
+        for (auto [r, c] : llvm::enumerate(sums.registerCoordinates())) {
+          int64_t reg = *all.registerOf({c[0], c[1] + n}, 0, 0);
+          elements[reg] = extract(b, loc, before, reg);
+          if (n == 0)
+            parts.push_back(elements[reg]);
+          else
+            parts[r] = arith::SelectOp::create(b, loc, selected.back(),
+                                               elements[reg], parts[r]);
+        }
+      }
+      auto type = VectorType::get({sums.numRegisters()}, b.getF32Type());
+      Value sum =
+          code.guarded(leftFragment, part,
+                       vector::FromElementsOp::create(b, loc, type, parts));
+      for (int64_t n = 0; n < columns; n += kGuardedColumns)
+        for (auto [r, c] : llvm::enumerate(sums.registerCoordinates())) {
+          int64_t reg = *all.registerOf({c[0], c[1] + n}, 0, 0);
+          elements[reg] =
+              arith::SelectOp::create(b, loc, selected[n / kGuardedColumns],
+                                      extract(b, loc, sum, r), elements[reg]);
+        }
+      scf::YieldOp::create(
+          b, loc,
+          vector::FromElementsOp::create(b, loc, before.getType(), elements)
+              .getResult());
+    }
+    next[0] = inner.getResult(0);
     std::rotate(next.begin() + 1,
                 next.begin() + 1 + kGuardedDepth / code.shape.k * rows * words,
                 next.end());

@@ -217,7 +217,7 @@ static Value byLdmatrix(SmemLoadOp op, ThreadCode &code, SharedCode &shared,
 }
 
 Value heddle_gpu::loadShared(SmemLoadOp op, OpBuilder &b, const Layout &layout,
-                             const SharedSource &from, Value row) {
+                             const SharedSource &from) {
   Location loc = op.getLoc();
   auto smem = cast<SmemType>(op.getSource().getType());
   SharedAxes axes = axesOf(layout.rank(), op.getTrans(), op.getAt());
@@ -233,8 +233,10 @@ Value heddle_gpu::loadShared(SmemLoadOp op, OpBuilder &b, const Layout &layout,
   };
   if (from.shift)
     moved(from.shift, *op.getShiftAxis());
-  if (row)
-    moved(row, 0);
+  if (from.row)
+    moved(from.row, 0);
+  if (from.column)
+    moved(from.column, 1);
   Value base = stageBase(code, from.base, smem, from.stage);
   SharedCode shared(code, base, smem.getLayout().getValue(), smem.getShape(),
                     smem.getElementBytes());
@@ -393,8 +395,13 @@ struct AnyNotFinitePattern : OpConversionPattern<AnyNotFiniteOp> {
                                     b.getContext(), NVVM::BarrierReduction::OR),
                                 here)
             .getResult(0);
-    b.replaceOpWithNewOp<arith::CmpIOp>(op, arith::CmpIPredicate::ne, any,
-                                        code.i32(0));
+    any = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, any,
+                                code.i32(0));
+    // One for the block already. ptxas knows it of a vote alone, and guards
+    // what follows a branch on anything else against warps that fell apart, by
+    // calls that cost registers.
+    b.replaceOpWithNewOp<NVVM::VoteSyncOp>(op, b.getI1Type(), code.i32(-1), any,
+                                           NVVM::VoteSyncKind::any);
     return success();
   }
 };
