@@ -86,9 +86,10 @@ typedef struct HeddlePlan {
   int64_t tempBytes;      /* arena and the scratch of all threads */
   int64_t aliasBytes;     /* results that live in donated arguments */
   int64_t footprintBytes; /* arg + out + temp - alias */
-  int64_t maxLiveBytes;   /* lower bound of the arena for this schedule */
-  int64_t workBytes;      /* peak of values that are neither argument nor
-                             result */
+  int64_t maxLiveBytes;   /* peak of values that are neither argument nor
+                             result, wherever they are */
+  int64_t workBytes;      /* what the plan takes for them: that peak, or the
+                             arena where it is larger */
   uint64_t planHash;      /* equal plans have equal hashes */
 } HeddlePlan;
 

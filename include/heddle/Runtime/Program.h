@@ -94,8 +94,9 @@ struct MemoryPlan {
   int64_t aliasBytes = 0; // results that live in donated arguments
   int64_t arenaBytes = 0; // planned temporaries
   int64_t scratchBytesPerThread = 0; // largest of all kernels
-  int64_t maxLiveBytes = 0; // lower bound of arenaBytes for this schedule
-  int64_t workBytes = 0;  // peak of all values that are neither argument nor result
+  /// Peak of all values that are neither argument nor result, wherever they are;
+  /// what the plan takes for them: that peak, or the arena where it is larger.
+  int64_t maxLiveBytes = 0, workBytes = 0;
   uint64_t planHash = 0;
   /// Temporaries with `threads` workers: arena and every thread's scratch.
   int64_t tempBytes(int64_t threads) const {

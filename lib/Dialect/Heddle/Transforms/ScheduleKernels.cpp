@@ -74,8 +74,6 @@ private:
   void findLastReader(Order &order, int value) const;
   int64_t sumChange(const Order &order, size_t from, size_t to) const;
   bool tryMove(Order &order, size_t from, size_t to, Attempt &attempt);
-  bool helpsEarlier(const Order &order, size_t at) const;
-  bool helpsLater(const Order &order, size_t at) const;
   size_t earliest(const Order &order, size_t at) const;
   size_t latest(const Order &order, size_t at) const;
   void apply(ArrayRef<int> order);
@@ -237,25 +235,6 @@ size_t Scheduler::latest(const Order &order, size_t at) const {
     for (int reader : readers[v])
       to = std::min(to, order.places[reader] - 1);
   return to;
-}
-
-/// Whether a value could die earlier if the node ran earlier. Where none can, its
-/// results only live longer.
-bool Scheduler::helpsEarlier(const Order &order, size_t at) const {
-  int number = order.nodes[at];
-  const Node &node = nodes[number];
-  return llvm::any_of(node.reads, [&](int v) {
-           return sizes[v] != 0 && order.lastReaders[v] == number;
-         }) ||
-         llvm::any_of(node.writes, [&](int v) {
-           return sizes[v] != 0 && readers[v].empty();
-         });
-}
-
-/// Whether a value could begin later if the node ran later.
-bool Scheduler::helpsLater(const Order &order, size_t at) const {
-  return llvm::any_of(nodes[order.nodes[at]].writes,
-                      [&](int v) { return sizes[v] != 0; });
 }
 
 /// By how much a move changes the sum of live bytes: a value counts once for
@@ -453,15 +432,21 @@ void Scheduler::run() {
   Order order = measure(own), early = measure(freeEarly());
   if (early.cost < order.cost)
     order = std::move(early);
+  // A node that neither makes nor reads a temporary may be anywhere.
+  auto moves = [&](size_t place) {
+    const Node &node = nodes[order.nodes[place]];
+    auto counts = [&](int v) { return sizes[v] != 0; };
+    return llvm::any_of(node.reads, counts) || llvm::any_of(node.writes, counts);
+  };
   SmallVector<Attempt> earlier(nodes.size()), later(nodes.size());
   bool improved = true;
   for (int round = 0; improved && round < 4; ++round) {
     improved = false;
     for (size_t i = 0; i < nodes.size(); ++i)
-      improved |= helpsEarlier(order, i) &&
-                  tryMove(order, i, earliest(order, i), earlier[order.nodes[i]]);
+      improved |= moves(i) && tryMove(order, i, earliest(order, i),
+                                      earlier[order.nodes[i]]);
     for (size_t i = nodes.size(); i-- > 0;)
-      improved |= helpsLater(order, i) &&
+      improved |= moves(i) &&
                   tryMove(order, i, latest(order, i), later[order.nodes[i]]);
   }
   if (order.nodes != own)
