@@ -167,6 +167,24 @@ static bool hasMathAfter(Value v, linalg::GenericOp main) {
                       [&](Value in) { return hasMathAfter(in, main); });
 }
 
+/// Whether such functions are taken of what the main product reads.
+static bool hasMathBefore(linalg::GenericOp main) {
+  return llvm::any_of(main.getDpsInputs(),
+                      [](Value in) { return hasMathAfter(in, {}); });
+}
+
+/// Whether a product of f32 has an operand that is made from another type.
+static bool readsMixedTypes(linalg::GenericOp main) {
+  return llvm::any_of(main.getDpsInputs(), [](Value v) {
+    linalg::GenericOp op = opOf(v);
+    return op && getElementTypeOrSelf(v.getType()).isF32() &&
+           llvm::any_of(op.getDpsInputs(), [&](Value in) {
+             return getElementTypeOrSelf(in.getType()) !=
+                    getElementTypeOrSelf(v.getType());
+           });
+  });
+}
+
 /// Tiles of a thread block: sides are powers of two where the extent allows, an
 /// accumulator has up to 64 elements to each thread. The larger a product's
 /// tile, the fewer bytes of operands each of its elements costs; small results
@@ -193,9 +211,11 @@ static void chooseBlockShape(RowsShape &shape, Value root,
     });
     int64_t side = wide ? 128 : 64;
     // Rows of 64 bytes in shared memory where tiles are wide, else of 128.
+    // Functions and conversions need registers of their own for each element.
     int64_t deepest = (wide ? 64 : 128) / (narrowElements ? 2 : 4);
+    if (hasMathBefore(main) || readsMixedTypes(main))
+      deepest /= 2;
     shape.rowTile = std::max<int64_t>(16, upTo(rows, side));
-    // Functions need registers of their own for each element.
     bool narrow = wide && hasMathAfter(root, main);
     shape.colTile = std::max<int64_t>(16, upTo(cols, narrow ? 64 : side));
     shape.depthTile = std::max<int64_t>(16, upTo(depth, deepest));
