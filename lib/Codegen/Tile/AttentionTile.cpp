@@ -135,8 +135,12 @@ LogicalResult AttentionBuilder::chooseGpuTiles(const GpuTarget &gpu,
   warps = chosen.tiles.warps;
   stages = chosen.tiles.stages;
   minBlocks = chosen.occupancy.blocksPerSM;
-  // Measured without a score region and without row statistics.
-  if (op.getScore().empty() && !op.getLse())
+  // Other masks, score regions and row statistics may need more.
+  MaskAttr mask = op.getMaskAttr();
+  bool simpleMask = !mask || mask.getKind() == MaskKind::Causal ||
+                    mask.getKind() == MaskKind::CausalUpperLeft ||
+                    mask.getKind() == MaskKind::CausalLowerRight;
+  if (simpleMask && op.getScore().empty() && !op.getLse())
     registerLimit = chosen.registerLimit;
   tf32 = problem.kind == AttentionProducts::Tf32;
   numQueryTiles = llvm::divideCeil(op.getQueryLength(), queryTile);
