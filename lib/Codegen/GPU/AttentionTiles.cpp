@@ -118,6 +118,8 @@ static int registers(const AttentionTiles &t, const AttentionProblem &p) {
   // tiles.
   if (p.visible < 1 && holdsQuery(t, p))
     beside += isTf32 ? 24 : 8;
+  if (p.masksByBands && p.kind == AttentionProducts::Half)
+    beside += std::max<int64_t>(24, scores / 2);
   return static_cast<int>(scores + output + query + beside);
 }
 
@@ -127,7 +129,7 @@ static int registers(const AttentionTiles &t, const AttentionProblem &p) {
 /// sm_80 and sm_90, 2026-11-30).
 static int registerLimit(const AttentionTiles &t, const AttentionProblem &p) {
   if (p.kind != AttentionProducts::Half || p.masksByOperands ||
-      p.keyLength % t.keys != 0 || !holdsQuery(t, p) ||
+      p.masksByBands || p.keyLength % t.keys != 0 || !holdsQuery(t, p) ||
       scoreRegisters(t) < 64)
     return 0;
   int64_t more = outputRegisters(t, p) > 32 ? 16 : 0;
