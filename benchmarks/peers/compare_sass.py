@@ -54,7 +54,7 @@ def figures(cubin, shared_bytes, config, head_dim, tile, folder):
         file.write(cubin)
     queries, keys, warps = tile
     # Two products, of scores and of output.
-    wanted = queries // (16 * warps) * keys * head_dim * 2 // (8 * 16)
+    wanted = queries * keys * head_dim * 2 // (warps * 16 * 8 * 16)
     kernel = sass.kernel(path, wanted)
     return {
         "config": config, "per_product": kernel["main"]["per_product"],

@@ -118,19 +118,22 @@ static int registers(const AttentionTiles &t, const AttentionProblem &p) {
   // tiles.
   if (p.visible < 1 && holdsQuery(t, p))
     beside += isTf32 ? 24 : 8;
+  if (p.masksByBands && p.kind == AttentionProducts::Half)
+    beside += std::max<int64_t>(24, scores / 2);
   return static_cast<int>(scores + output + query + beside);
 }
 
-/// Beside narrow outputs and the scores of many keys ptxas lets loads run ahead
-/// into registers that it does not need; told the figure above it takes fewer,
-/// without spills and at the same number of instructions (CUDA 13.0, sm_80 and
-/// sm_90, 2026-11-30). Wider outputs leave it nothing to waste.
+/// Beside the scores of many keys ptxas lets loads run ahead into registers that it
+/// does not need; told the figure above, and a few more next to wide outputs, it
+/// takes fewer, without spills and at the same number of instructions (CUDA 13.0,
+/// sm_80 and sm_90, 2026-11-30).
 static int registerLimit(const AttentionTiles &t, const AttentionProblem &p) {
   if (p.kind != AttentionProducts::Half || p.masksByOperands ||
-      p.keyLength % t.keys != 0 || !holdsQuery(t, p) ||
-      scoreRegisters(t) < 64 || outputRegisters(t, p) > 32)
+      p.masksByBands || p.keyLength % t.keys != 0 || !holdsQuery(t, p) ||
+      scoreRegisters(t) < 64)
     return 0;
-  return static_cast<int>(llvm::alignTo(registers(t, p), 8));
+  int64_t more = outputRegisters(t, p) > 32 ? 16 : 0;
+  return static_cast<int>(llvm::alignTo(registers(t, p) + more, 8));
 }
 
 //===----------------------------------------------------------------------===//

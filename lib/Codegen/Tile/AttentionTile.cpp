@@ -53,6 +53,10 @@ AttentionProblem heddle::attentionProblem(AttentionOp op) {
   }
   p.masksByOperands = op.getQuerySegments() || op.getKeyLengths() ||
                       op.getMaskTensor() || op.getBias();
+  if (MaskAttr mask = op.getMaskAttr())
+    p.masksByBands = mask.getKind() != MaskKind::Causal &&
+                     mask.getKind() != MaskKind::CausalUpperLeft &&
+                     mask.getKind() != MaskKind::CausalLowerRight;
   if (!op.getMaskAttr() || p.queryLength == 0 || p.keyLength == 0)
     return p;
   constexpr int64_t kBlock = 64;
@@ -135,7 +139,7 @@ LogicalResult AttentionBuilder::chooseGpuTiles(const GpuTarget &gpu,
   warps = chosen.tiles.warps;
   stages = chosen.tiles.stages;
   minBlocks = chosen.occupancy.blocksPerSM;
-  // Measured without a score region and without row statistics.
+  // Score regions and row statistics may need more.
   if (op.getScore().empty() && !op.getLse())
     registerLimit = chosen.registerLimit;
   tf32 = problem.kind == AttentionProducts::Tf32;

@@ -318,6 +318,28 @@ private:
   DenseMap<Operation *, Operation *> again;
 };
 
+/// Whether the bytes that a tile was loaded from still hold it: no barrier in
+/// between, and in the same round of a loop. What was loaded ahead is held, since
+/// its bytes have other tiles by now.
+static bool canLoadAgain(Value tile, OpBuilder &b) {
+  Block *block = b.getInsertionBlock();
+  Operation *end = b.getInsertionPoint() == block->end()
+                       ? nullptr
+                       : &*b.getInsertionPoint();
+  while (block != tile.getParentBlock() &&
+         isa_and_nonnull<scf::IfOp>(block->getParentOp())) {
+    end = block->getParentOp();
+    block = end->getBlock();
+  }
+  if (block != tile.getParentBlock())
+    return false;
+  for (Operation *op = tile.getDefiningOp(); op && op != end;
+       op = op->getNextNode())
+    if (isa<BarrierOp, NVVM::BarrierOp, NVVM::Barrier0Op>(op))
+      return false;
+  return true;
+}
+
 Value MmaCode::product(Value left, Value right, Value result) {
   // What accumulators and a whole right operand may take together; next to wide
   // accumulators little is left.
@@ -335,7 +357,8 @@ Value MmaCode::product(Value left, Value right, Value result) {
   // 32 words of four columns.
   int64_t part = crowded ? std::min<int64_t>(depth, 32 * 32 / bits) : depth;
   size_t group = crowded ? 4 : cols.size();
-  bool loaded = crowded && left.getDefiningOp<vector::InsertStridedSliceOp>();
+  bool loaded = crowded && left.getDefiningOp<vector::InsertStridedSliceOp>() &&
+                canLoadAgain(left, b);
   for (int64_t begin = 0; begin < depth; begin += part) {
     int64_t end = std::min(begin + part, depth);
     if (loaded)

@@ -8,7 +8,7 @@
 
 // All of attention's tiles stay in registers: nothing spills, nothing has a frame.
 
-// CHECK-COUNT-2: "spill_bytes": 0,
+// CHECK-COUNT-4: "spill_bytes": 0,
 func.func @full_64(%q: tensor<1x1024x1x64xbf16>, %k: tensor<1x1024x1x64xbf16>, %v: tensor<1x1024x1x64xbf16>) -> tensor<1x1024x1x64xbf16> {
   %o = heddle.attention %q, %k, %v
     : tensor<1x1024x1x64xbf16>, tensor<1x1024x1x64xbf16>, tensor<1x1024x1x64xbf16> -> tensor<1x1024x1x64xbf16>
@@ -16,6 +16,16 @@ func.func @full_64(%q: tensor<1x1024x1x64xbf16>, %k: tensor<1x1024x1x64xbf16>, %
 }
 func.func @full_128(%q: tensor<1x1024x1x128xbf16>, %k: tensor<1x1024x1x128xbf16>, %v: tensor<1x1024x1x128xbf16>) -> tensor<1x1024x1x128xbf16> {
   %o = heddle.attention %q, %k, %v
+    : tensor<1x1024x1x128xbf16>, tensor<1x1024x1x128xbf16>, tensor<1x1024x1x128xbf16> -> tensor<1x1024x1x128xbf16>
+  return %o : tensor<1x1024x1x128xbf16>
+}
+func.func @causal_64(%q: tensor<1x1024x1x64xbf16>, %k: tensor<1x1024x1x64xbf16>, %v: tensor<1x1024x1x64xbf16>) -> tensor<1x1024x1x64xbf16> {
+  %o = heddle.attention %q, %k, %v {mask = #heddle.mask<causal>}
+    : tensor<1x1024x1x64xbf16>, tensor<1x1024x1x64xbf16>, tensor<1x1024x1x64xbf16> -> tensor<1x1024x1x64xbf16>
+  return %o : tensor<1x1024x1x64xbf16>
+}
+func.func @causal_128(%q: tensor<1x1024x1x128xbf16>, %k: tensor<1x1024x1x128xbf16>, %v: tensor<1x1024x1x128xbf16>) -> tensor<1x1024x1x128xbf16> {
+  %o = heddle.attention %q, %k, %v {mask = #heddle.mask<causal>}
     : tensor<1x1024x1x128xbf16>, tensor<1x1024x1x128xbf16>, tensor<1x1024x1x128xbf16> -> tensor<1x1024x1x128xbf16>
   return %o : tensor<1x1024x1x128xbf16>
 }

@@ -47,6 +47,7 @@ struct AttentionProblem {
   int64_t queryDim = 64, valueDim = 64;
   AttentionProducts kind = AttentionProducts::Half;
   double visible = 1; // part of all (query, key) pairs
+  bool masksByBands = false;    // a mask beyond the causal ones
   bool masksByOperands = false; // bias, segments, lengths or a mask of booleans
 
   int64_t elementBytes() const {
