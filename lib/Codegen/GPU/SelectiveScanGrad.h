@@ -55,6 +55,7 @@ private:
   }
   Values loadForward(Value first);
   Values loadBackward(Value first);
+  void copyRows(Value buffer, Value first, Value shared);
   void putSizes(const Columns &columns, bool backward);
   Value startsAt(Value t);
   Values advance(Value t, ValueRange states);
@@ -64,9 +65,12 @@ private:
   Values loadBefore(Value chunk);
   /// Whether a chunk is read while the one before is walked, which takes
   /// registers that groups of steps and many states need.
-  bool readsAhead() const { return together == 1 && shape.perLane <= 8; }
+  bool readsAhead() const { return together == 1 && !manyStates(); }
+  /// Whether states alone take most registers of a thread.
+  bool manyStates() const { return shape.perLane > 8; }
   int64_t numbersOfChunk() const {
-    return (in.z ? 4 : 3) * columnsPerThread() + 2 * rowsPerThread();
+    return (in.z ? 4 : 3) * columnsPerThread() +
+           (manyStates() ? 0 : 2 * rowsPerThread());
   }
   Value boundary(Value result, Value first, Values &at, int64_t k);
   Value wholeGroups(Value first);

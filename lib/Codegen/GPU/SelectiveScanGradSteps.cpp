@@ -185,8 +185,7 @@ void SelectiveGrad::storeRowsOf(Value result, Value first, int64_t number) {
   int64_t groups = type.getRank() == 5 ? type.getDimSize(3) : 1;
   int64_t sharers = sharersOf(in, shape, groups);
   int64_t elements = shape.steps * shape.padded;
-  for (int64_t i = 0; i < rowsPerThread(); ++i) {
-    Value at = add(thread, i * shape.threads());
+  auto storeOne = [&](Value at) {
     Value t = div(at, shape.padded), n = rem(at, shape.padded);
     Value step = add(first, t), exists;
     if (elements % shape.threads() != 0)
@@ -224,5 +223,15 @@ void SelectiveGrad::storeRowsOf(Value result, Value first, int64_t number) {
         store(part == 0 ? sum : this->number(0.0), buffer, to, there);
       }
     });
+  };
+  if (!manyStates()) {
+    for (int64_t i = 0; i < rowsPerThread(); ++i)
+      storeOne(add(thread, i * shape.threads()));
+    return;
   }
+  // Unrolled, the addresses of all would lie in registers.
+  loop(index(0), index(rowsPerThread()), {}, [&](Value i, ValueRange) {
+    storeOne(add(thread, mul(i, shape.threads())));
+    return Values();
+  });
 }

@@ -82,9 +82,19 @@ ThreadBuilder::Values SelectiveGrad::loadBackward(Value first) {
     loadColumns(bufferOf(op.getDy()), first, whole, values);
     if (in.z)
       loadColumns(in.z, first, whole, values);
+    if (manyStates())
+      return;
     loadRows(in.b, first, whole, values);
     loadRows(in.c, first, whole, values);
   });
+}
+
+/// Rows of one of b and c of a chunk, from memory.
+void SelectiveGrad::copyRows(Value buffer, Value first, Value shared) {
+  Values rows = loadChunk(first, [&](bool whole, Values &values) {
+    loadRows(buffer, first, whole, values);
+  });
+  putRows(rows, shared);
 }
 
 void SelectiveGrad::putSizes(const Columns &columns, bool backward) {
@@ -360,13 +370,21 @@ void SelectiveGrad::build() {
         c.dy = take(numbers, columns);
         if (in.z)
           c.z = take(numbers, columns);
-        putRows(take(numbers, rows), bs);
-        putRows(take(numbers, rows), cs);
+        if (manyStates()) {
+          copyRows(in.b, first, bs);
+          copyRows(in.c, first, cs);
+        } else {
+          putRows(take(numbers, rows), bs);
+          putRows(take(numbers, rows), cs);
+        }
         putResets(first);
         putSizes(c, /*backward=*/true);
         barrier();
-        // What the chunk before reads, and the states that it starts from.
-        Values ahead = loadBefore(chunk);
+        // What the chunk before reads, and the states that it starts from:
+        // where they are many, registers do not hold them over the walks.
+        Values ahead;
+        if (!manyStates())
+          ahead = loadBefore(chunk);
         walkForward(first, states);
         Values walked = walkBackward(first, take(values, 2 * shape.perLane));
         Sums sums;
@@ -379,6 +397,8 @@ void SelectiveGrad::build() {
         storeRowsOf(op.getDb(), first, 0);
         storeRowsOf(op.getDc(), first, 1);
         barrier();
+        if (manyStates())
+          ahead = loadBefore(chunk);
         llvm::append_range(ahead, walked);
         for (Value v : {sums.dd, sums.dbias})
           if (v)
