@@ -31,7 +31,7 @@ void SelectiveShape::splitInto(int64_t states, int64_t most, int64_t maxLanes) {
 
 void SelectiveShape::count(const SelectiveOperands &in) {
   tilesPerGroup = llvm::divideCeil(in.groupSize, channels);
-  tiles = in.channels / in.groupSize * tilesPerGroup;
+  tiles = std::max<int64_t>(1, in.channels / in.groupSize * tilesPerGroup);
 }
 
 SelectiveShape heddle::selectiveShape(const SelectiveOperands &in,
@@ -97,10 +97,11 @@ void SelectiveThreads::open() {
   row = div(thread, shape.channels);
   Value inGroup = mul(rem(tile, shape.tilesPerGroup), shape.channels);
   base = add(mul(div(tile, shape.tilesPerGroup), in.groupSize), inGroup);
-  if (in.groupSize % shape.channels == 0)
+  int64_t group = std::min(in.groupSize, in.channels);
+  if (group != 0 && group % shape.channels == 0)
     return;
-  isOwner = below(add(inGroup, owner), in.groupSize);
-  isColumn = below(add(inGroup, column), in.groupSize);
+  isOwner = below(add(inGroup, owner), group);
+  isColumn = below(add(inGroup, column), group);
 }
 
 void SelectiveThreads::loadConstants() {
@@ -182,7 +183,7 @@ void SelectiveThreads::loadRows(Value buffer, Value first, bool whole,
                                 Values &values) {
   Value group;
   if (auto type = cast<MemRefType>(buffer.getType()); type.getRank() == 4)
-    group = div(base, in.channels / type.getDimSize(2));
+    group = div(base, std::max<int64_t>(1, in.channels / type.getDimSize(2)));
   int64_t elements = shape.steps * shape.padded;
   for (int64_t i = 0; i < rowsPerThread(); ++i) {
     Value at = add(thread, i * shape.threads());

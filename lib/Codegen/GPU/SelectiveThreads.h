@@ -108,7 +108,11 @@ public:
     int64_t last = (shape.lanes - 1) * shape.width +
                    k / shape.width * shape.width * shape.lanes +
                    k % shape.width;
-    return last < in.states ? Value() : below(state(k), in.states);
+    if (last < in.states)
+      return {};
+    // States of a run are there or not together, mostly.
+    return below(state(in.states % shape.width == 0 ? k - k % shape.width : k),
+                 in.states);
   }
   /// A number about state k, zero where there is none: infinite sizes of steps
   /// make NaN of states that do not exist.

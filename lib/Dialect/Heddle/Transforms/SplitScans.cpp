@@ -122,6 +122,17 @@ static void replaceBySums(IRRewriter &b, Operation *op, Operation *whole,
 
 static void split(SelectiveScanGradOp op, const TileTarget &target) {
   IRRewriter b(op);
+  // Without channels there is nothing to add up.
+  if (op.getU().getType().getDimSize(2) == 0) {
+    for (Value result : op->getResults())
+      b.replaceAllUsesWith(
+          result,
+          arith::ConstantOp::create(
+              b, op.getLoc(),
+              b.getZeroAttr(cast<RankedTensorType>(result.getType()))));
+    b.eraseOp(op);
+    return;
+  }
   int64_t parts = target.matrixUnits ? selectiveScanThreadParts(op, target)
                                      : selectiveScanParts(op, target);
   Type f32 = b.getF32Type();

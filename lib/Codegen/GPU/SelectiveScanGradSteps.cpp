@@ -1,0 +1,237 @@
+//===- SelectiveScanGradSteps.cpp - walks over a chunk --------------------===//
+//
+// States before a group of steps are kept in shared memory, those inside it in
+// registers. Each thread has a place of its own for the states of a group, and
+// puts its part of the sums over channels there once it has used them.
+//
+//===----------------------------------------------------------------------===//
+
+#include "SelectiveScanGrad.h"
+
+using namespace mlir;
+using namespace heddle;
+
+//===----------------------------------------------------------------------===//
+// The walks
+//===----------------------------------------------------------------------===//
+
+/// Groups of steps of a chunk; what is left are steps by themselves.
+Value SelectiveGrad::wholeGroups(Value first) {
+  return div(stepsOf(first), together);
+}
+
+/// Groups, then steps by themselves, have lines of the stack.
+int64_t SelectiveGrad::lines() const {
+  return shape.steps / together + (isRagged() ? together - 2 : 0);
+}
+
+/// The place of number k, the first of a run, that this thread has in a line.
+Value SelectiveGrad::stackPlace(Value line, int64_t k) {
+  Value at = add(mul(line, shape.perLane / shape.width), k / shape.width);
+  return mul(add(mul(at, shape.threads()), thread), shape.width);
+}
+
+void SelectiveGrad::keep(ValueRange states, Value line) {
+  for (int64_t k = 0; k < shape.perLane; k += shape.width)
+    put(states.slice(k, shape.width), stack, stackPlace(line, k));
+}
+
+/// Keeps the state before each group of steps.
+void SelectiveGrad::walkForward(Value first, ValueRange states) {
+  Value groups = wholeGroups(first);
+  Values last =
+      loop(index(0), groups, states, [&](Value group, ValueRange before) {
+        keep(before, group);
+        Values h = llvm::to_vector_of<Value>(before);
+        for (int64_t u = 0; u < together; ++u)
+          h = advance(add(mul(group, together), u), h);
+        return h;
+      });
+  if (!isRagged())
+    return;
+  Value begin = mul(groups, together);
+  loop(begin, stepsOf(first), last, [&](Value t, ValueRange h) {
+    keep(h, add(groups, sub(t, begin)));
+    return advance(t, h);
+  });
+}
+
+/// Carries g and da.
+ThreadBuilder::Values SelectiveGrad::walkBackward(Value first,
+                                                  ValueRange carried) {
+  Value groups = wholeGroups(first);
+  Values values = llvm::to_vector_of<Value>(carried);
+  if (isRagged()) {
+    Value begin = mul(groups, together), count = sub(stepsOf(first), begin);
+    values = loop(index(0), count, values, [&](Value i, ValueRange v) {
+      Value step = sub(add(count, -1), i);
+      return goBack(add(begin, step), add(groups, step), 1, v);
+    });
+  }
+  return loop(index(0), groups, values, [&](Value i, ValueRange v) {
+    Value group = sub(add(groups, -1), i);
+    return goBack(mul(group, together), group, together, v);
+  });
+}
+
+/// Goes back over `count` steps from `first` on, the states before which are in
+/// a line of the stack; their place takes the sums.
+ThreadBuilder::Values SelectiveGrad::goBack(Value first, Value line,
+                                            int64_t count, ValueRange carried) {
+  Values g = llvm::to_vector_of<Value>(carried.take_front(shape.perLane));
+  Values da = llvm::to_vector_of<Value>(carried.drop_front(shape.perLane));
+  Values h;
+  for (int64_t k = 0; k < shape.perLane; k += shape.width)
+    llvm::append_range(h, get(stack, stackPlace(line, k), shape.width));
+  struct Step {
+    Value dt, x, starts;
+    Values brow, decay, kept, h;
+  };
+  SmallVector<Step, 0> steps(count);
+  for (auto [u, step] : llvm::enumerate(steps)) {
+    Value t = add(first, u);
+    Values sizes = get(xs, mul(place(t, owner), 2), 2);
+    step.dt = sizes[0];
+    step.x = sizes[1];
+    step.starts = startsAt(t);
+    step.brow = rowOf(bs, t);
+    for (int64_t k = 0; k < shape.perLane; ++k) {
+      Value decay = exp2(times(step.dt, rate[k])), kept = times(decay, h[k]);
+      if (step.starts)
+        kept = select(step.starts, number(0.0), kept);
+      h[k] = fma(step.x, step.brow[k], kept);
+      step.decay.push_back(decay);
+      step.kept.push_back(kept);
+    }
+    step.h = h;
+  }
+  Values dx(count), drate(count), out(count), terms(2 * count * shape.perLane);
+  for (int64_t u = count - 1; u >= 0; --u) {
+    Step &step = steps[u];
+    Value t = add(first, u), ds = get(dss, place(t, owner));
+    Values crow = rowOf(cs, t);
+    auto accumulate = [&](Value &sum, int64_t k, Value p, Value q) {
+      p = ofState(k, p);
+      sum = sum ? fma(p, q, sum) : times(p, q);
+    };
+    for (int64_t k = 0; k < shape.perLane; ++k) {
+      Value q = fma(crow[k], ds, g[k]), qk = times(q, step.kept[k]);
+      g[k] = times(step.decay[k], q);
+      if (step.starts)
+        g[k] = select(step.starts, number(0.0), g[k]);
+      da[k] = fma(qk, step.dt, da[k]);
+      accumulate(dx[u], k, q, step.brow[k]);
+      accumulate(drate[u], k, qk, rate[k]);
+      if (in.z)
+        accumulate(out[u], k, step.h[k], crow[k]);
+      terms[2 * u * shape.perLane + k] = times(q, step.x);
+      terms[(2 * u + 1) * shape.perLane + k] = times(step.h[k], ds);
+    }
+  }
+  Values sums = shareSums(terms, 32 / shape.lanes, shape.lanes);
+  int64_t numSums = sums.size();
+  for (int64_t j = 0, run; j < numSums; j += run) {
+    run = j + shape.width <= numSums ? shape.width : 1;
+    put(ValueRange(sums).slice(j, run), stack,
+        add(stackPlace(line, j), j % shape.width));
+  }
+  putStates(dx, dxs, first);
+  putStates(drate, drates, first);
+  if (in.z)
+    putStates(out, outs, first);
+  llvm::append_range(g, da);
+  return g;
+}
+
+/// Puts sums over the states of a channel, a term of each step from `first` on.
+void SelectiveGrad::putStates(ValueRange terms, Value shared, Value first) {
+  Values sums = shareSums(llvm::to_vector_of<Value>(terms), shape.lanes);
+  // Bits of the lane say which steps it has, from the highest on.
+  int64_t share = terms.size(), bits = 1;
+  for (; bits < shape.lanes && share > 1; bits *= 2) {
+    share /= 2;
+    first = add(first, mul(rem(div(part, bits), 2), share));
+  }
+  when(bits < shape.lanes ? below(part, bits) : Value(), [&] {
+    for (int64_t u = 0; u < share; ++u)
+      put(sums[u], shared, place(add(first, u), owner));
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Sums over channels
+//===----------------------------------------------------------------------===//
+
+/// Where the first warp has term m of those that a part of its lanes share for
+/// `count` steps in a line.
+Value SelectiveGrad::placeOfSum(Value m, Value part, Value line,
+                                int64_t count) {
+  int64_t terms = 2 * count * shape.perLane;
+  Value lane = part;
+  for (int64_t bit = shape.lanes; bit < 32 && terms % 2 == 0; bit *= 2) {
+    terms /= 2;
+    lane = add(lane, mul(rem(div(m, terms), 2), bit));
+  }
+  Value j = rem(m, terms);
+  line = add(mul(line, shape.perLane / shape.width), div(j, shape.width));
+  return add(mul(add(mul(line, shape.threads()), lane), shape.width),
+             rem(j, shape.width));
+}
+
+/// Sums what the warps have of a row, number 0 of b and 1 of c, and stores it.
+void SelectiveGrad::storeRowsOf(Value result, Value first, int64_t number) {
+  Value buffer = destinationOf(result);
+  auto type = cast<MemRefType>(buffer.getType()); // (S, B, L, [G,] N)
+  int64_t groups = type.getRank() == 5 ? type.getDimSize(3) : 1;
+  int64_t sharers = sharersOf(in, shape, groups);
+  int64_t elements = shape.steps * shape.padded;
+  auto storeOne = [&](Value at) {
+    Value t = div(at, shape.padded), n = rem(at, shape.padded);
+    Value step = add(first, t), exists;
+    if (elements % shape.threads() != 0)
+      exists = below(at, elements);
+    if (in.states != shape.padded)
+      exists = both(exists, below(n, in.states));
+    if (length % shape.steps != 0)
+      exists = both(exists, below(step, length));
+    // Which lane has state n, and which of its states that is.
+    Value run = div(n, shape.width);
+    Value k = add(mul(div(run, shape.lanes), shape.width), rem(n, shape.width));
+    k = add(k, number * shape.perLane);
+    Value part = rem(run, shape.lanes);
+    Value from = placeOfSum(add(k, mul(rem(t, together), 2 * shape.perLane)),
+                            part, div(t, together), together);
+    if (isRagged()) {
+      Value groups = wholeGroups(first), single = sub(t, mul(groups, together));
+      from = select(below(single, 0), from,
+                    placeOfSum(k, part, add(groups, single), 1));
+    }
+    when(exists, [&] {
+      Value sum = get(stack, from);
+      for (int64_t warp = 32; warp < shape.threads(); warp += 32)
+        sum = plus(sum, get(stack, add(from, warp * shape.width)));
+      Value own = rem(tile, sharers);
+      for (int64_t part = 0; part < type.getDimSize(0); part += sharers) {
+        Values to = {add(own, part), batch, position(step)};
+        if (type.getRank() == 5)
+          to.push_back(div(base, in.channels / groups));
+        to.push_back(n);
+        // Parts beyond those that share the row are zero.
+        Value there = part + sharers <= type.getDimSize(0)
+                          ? Value()
+                          : below(to[0], type.getDimSize(0));
+        store(part == 0 ? sum : this->number(0.0), buffer, to, there);
+      }
+    });
+  };
+  if (!manyStates()) {
+    for (int64_t i = 0; i < rowsPerThread(); ++i)
+      storeOne(add(thread, i * shape.threads()));
+    return;
+  }
+  // Unrolled, the addresses of all would lie in registers.
+  loop(index(0), index(rowsPerThread()), {}, [&](Value i, ValueRange) {
+    storeOne(add(thread, mul(i, shape.threads())));
+    return Values();
+  });
+}
