@@ -173,18 +173,6 @@ static bool hasMathBefore(linalg::GenericOp main) {
                       [](Value in) { return hasMathAfter(in, {}); });
 }
 
-/// Whether a product of f32 has an operand that is made from another type.
-static bool readsMixedTypes(linalg::GenericOp main) {
-  return llvm::any_of(main.getDpsInputs(), [](Value v) {
-    linalg::GenericOp op = opOf(v);
-    return op && getElementTypeOrSelf(v.getType()).isF32() &&
-           llvm::any_of(op.getDpsInputs(), [&](Value in) {
-             return getElementTypeOrSelf(in.getType()) !=
-                    getElementTypeOrSelf(v.getType());
-           });
-  });
-}
-
 /// Tiles of a thread block: sides are powers of two where the extent allows, an
 /// accumulator has up to 64 elements to each thread. The larger a product's
 /// tile, the fewer bytes of operands each of its elements costs; small results
@@ -206,14 +194,16 @@ static void chooseBlockShape(RowsShape &shape, Value root,
         points * llvm::divideCeil(rows, 128) * llvm::divideCeil(cols, 128);
     bool wide = rows > 64 && cols > 64 && wideTiles >= multiprocessors &&
                 !hasContraction(main.getDpsInputs()[0]);
-    bool narrowElements = llvm::all_of(main.getDpsInputs(), [](Value v) {
+    auto isNarrow = [](Value v) {
       return getElementTypeOrSelf(v.getType()).getIntOrFloatBitWidth() <= 16;
-    });
+    };
+    bool narrowElements = llvm::all_of(main.getDpsInputs(), isNarrow);
+    bool mixed = !narrowElements && llvm::any_of(main.getDpsInputs(), isNarrow);
     int64_t side = wide ? 128 : 64;
-    // Rows of 64 bytes in shared memory where tiles are wide, else of 128.
-    // Functions and conversions need registers of their own for each element.
+    // Rows of 64 bytes in shared memory where tiles are wide, else of 128;
+    // functions and conversions need registers of their own for each element.
     int64_t deepest = (wide ? 64 : 128) / (narrowElements ? 2 : 4);
-    if (hasMathBefore(main) || readsMixedTypes(main))
+    if (mixed || (narrowElements && hasMathBefore(main)))
       deepest /= 2;
     shape.rowTile = std::max<int64_t>(16, upTo(rows, side));
     bool narrow = wide && hasMathAfter(root, main);
