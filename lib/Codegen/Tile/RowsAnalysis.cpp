@@ -206,7 +206,8 @@ static void chooseBlockShape(RowsShape &shape, Value root,
     if (mixed || (narrowElements && hasMathBefore(main)))
       deepest /= 2;
     shape.rowTile = std::max<int64_t>(16, upTo(rows, side));
-    bool narrow = wide && hasMathAfter(root, main);
+    bool narrow = wide && (hasMathAfter(root, main) ||
+                           (!narrowElements && hasMathBefore(main)));
     shape.colTile = std::max<int64_t>(16, upTo(cols, narrow ? 64 : side));
     shape.depthTile = std::max<int64_t>(16, upTo(depth, deepest));
     if (wide)
