@@ -153,9 +153,9 @@ static int64_t evenTile(int64_t extent, int64_t most, int64_t unit) {
   return llvm::alignTo(llvm::divideCeil(extent, pieces), unit);
 }
 
-/// Whether functions such as tanh are taken of the elements of the main
-/// product.
-static bool hasMathAfter(Value v, linalg::GenericOp main) {
+/// Whether functions such as tanh are taken on the way to `v`, from the
+/// elements of the main product on, or from the beginning without one.
+static bool takesFunctions(Value v, linalg::GenericOp main) {
   linalg::GenericOp op = opOf(v);
   if (!op || op == main)
     return false;
@@ -164,13 +164,13 @@ static bool hasMathAfter(Value v, linalg::GenericOp main) {
         !isa<math::FmaOp, math::AbsFOp>(inner))
       return true;
   return llvm::any_of(op.getDpsInputs(),
-                      [&](Value in) { return hasMathAfter(in, main); });
+                      [&](Value in) { return takesFunctions(in, main); });
 }
 
 /// Whether such functions are taken of what the main product reads.
-static bool hasMathBefore(linalg::GenericOp main) {
+static bool takesFunctionsOfOperands(linalg::GenericOp main) {
   return llvm::any_of(main.getDpsInputs(),
-                      [](Value in) { return hasMathAfter(in, {}); });
+                      [](Value in) { return takesFunctions(in, {}); });
 }
 
 /// Tiles of a thread block: sides are powers of two where the extent allows, an
@@ -203,11 +203,11 @@ static void chooseBlockShape(RowsShape &shape, Value root,
     // Rows of 64 bytes in shared memory where tiles are wide, else of 128;
     // functions and conversions need registers of their own for each element.
     int64_t deepest = (wide ? 64 : 128) / (narrowElements ? 2 : 4);
-    if (mixed || (narrowElements && hasMathBefore(main)))
+    if (mixed || (narrowElements && takesFunctionsOfOperands(main)))
       deepest /= 2;
     shape.rowTile = std::max<int64_t>(16, upTo(rows, side));
-    bool narrow = wide && (hasMathAfter(root, main) ||
-                           (!narrowElements && hasMathBefore(main)));
+    bool narrow = wide && (takesFunctions(root, main) ||
+                           (!narrowElements && takesFunctionsOfOperands(main)));
     shape.colTile = std::max<int64_t>(16, upTo(cols, narrow ? 64 : side));
     shape.depthTile = std::max<int64_t>(16, upTo(depth, deepest));
     if (wide)

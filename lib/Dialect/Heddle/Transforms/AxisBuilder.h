@@ -10,13 +10,26 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/IR/Builders.h"
+#include "mlir/IR/PatternMatch.h"
 
 namespace heddle {
 
 /// Fails with an error at an op that has a dynamic operand: decompositions write
 /// out loops of known extents.
 llvm::LogicalResult expectStaticShapes(mlir::Operation *op);
+
+/// Rewrites every `OpTy` below `root`; stops at the first that fails. `rewrite`
+/// may replace the op it is given.
+template <typename OpTy, typename Rewrite>
+llvm::LogicalResult rewriteEach(mlir::Operation *root, Rewrite rewrite) {
+  llvm::SmallVector<OpTy> ops;
+  root->walk([&](OpTy op) { ops.push_back(op); });
+  mlir::IRRewriter rewriter(root->getContext());
+  for (OpTy op : ops)
+    if (failed(rewrite(rewriter, op)))
+      return llvm::failure();
+  return llvm::success();
+}
 
 /// An operand and the letters of its axes.
 struct Named {

@@ -490,12 +490,8 @@ namespace {
 struct DecomposeAttentionPass
     : heddle::impl::DecomposeAttentionPassBase<DecomposeAttentionPass> {
   void runOnOperation() override {
-    SmallVector<AttentionOp> ops;
-    getOperation()->walk([&](AttentionOp op) { ops.push_back(op); });
-    IRRewriter rewriter(&getContext());
-    for (AttentionOp op : ops)
-      if (failed(decomposeAttention(rewriter, op)))
-        return signalPassFailure();
+    if (failed(rewriteEach<AttentionOp>(getOperation(), decomposeAttention)))
+      signalPassFailure();
   }
 };
 } // namespace

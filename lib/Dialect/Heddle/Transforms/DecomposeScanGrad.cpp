@@ -250,12 +250,9 @@ struct DecomposeScanGradPass
   using DecomposeScanGradPassBase::DecomposeScanGradPassBase;
 
   void runOnOperation() override {
-    SmallVector<LinearScanGradOp> ops;
-    getOperation()->walk([&](LinearScanGradOp op) { ops.push_back(op); });
-    IRRewriter rewriter(&getContext());
-    for (LinearScanGradOp op : ops)
-      if (failed(decomposeLinearScanGrad(rewriter, op)))
-        return signalPassFailure();
+    if (failed(rewriteEach<LinearScanGradOp>(getOperation(),
+                                             decomposeLinearScanGrad)))
+      signalPassFailure();
   }
 };
 } // namespace

@@ -168,12 +168,8 @@ namespace {
 struct DecomposeSelectiveScanPass
     : heddle::impl::DecomposeSelectiveScanPassBase<DecomposeSelectiveScanPass> {
   void runOnOperation() override {
-    SmallVector<SelectiveScanOp> ops;
-    getOperation()->walk([&](SelectiveScanOp op) { ops.push_back(op); });
-    IRRewriter rewriter(&getContext());
-    for (SelectiveScanOp op : ops)
-      if (failed(decomposeSelectiveScan(rewriter, op)))
-        return signalPassFailure();
+    if (failed(rewriteEach<SelectiveScanOp>(getOperation(), decomposeSelectiveScan)))
+      signalPassFailure();
   }
 };
 } // namespace

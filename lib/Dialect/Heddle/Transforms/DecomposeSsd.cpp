@@ -445,12 +445,11 @@ struct DecomposeSsdPass : heddle::impl::DecomposeSsdPassBase<DecomposeSsdPass> {
   using DecomposeSsdPassBase::DecomposeSsdPassBase;
 
   void runOnOperation() override {
-    SmallVector<SsdOp> ops;
-    getOperation()->walk([&](SsdOp op) { ops.push_back(op); });
-    IRRewriter rewriter(&getContext());
-    for (SsdOp op : ops)
-      if (failed(decomposeSsd(rewriter, op, chunk)))
-        return signalPassFailure();
+    auto rewrite = [&](RewriterBase &rewriter, SsdOp op) {
+      return decomposeSsd(rewriter, op, chunk);
+    };
+    if (failed(rewriteEach<SsdOp>(getOperation(), rewrite)))
+      signalPassFailure();
   }
 };
 } // namespace
