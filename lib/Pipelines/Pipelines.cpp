@@ -20,6 +20,7 @@
 #include "heddle/Target/GpuImages.h"
 #include "heddle/Target/KernelCost.h"
 
+#include "ElementKernels.h"
 #include "F32Precision.h"
 #include "KernelModules.h"
 #include "LowerKernelsToGpu.h"
@@ -35,6 +36,7 @@
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Config/llvm-config.h"
 
 using namespace mlir;
@@ -126,6 +128,9 @@ static TileTarget tileTarget(const GpuTarget &gpu) {
   target.matrixUnits = true;
   return target;
 }
+
+/// Blocks of a launch on tables: a few more than run at once even out the end.
+static constexpr int64_t kTableBlocksPerMultiprocessor = 8;
 
 /// A graph is one block: there are no regions to simplify, and what a rewrite
 /// changes is looked at again at once, so that a second sweep over all ops finds
@@ -348,6 +353,7 @@ private:
                           llvm::function_ref<void(OpPassManager &)> add);
   LogicalResult front();
   LogicalResult makeProgram();
+  void eraseUnlaunched();
   LogicalResult cpuBack();
   LogicalResult gpuBack();
   LogicalResult gpuBack(ModuleOp kernels, const GpuTarget &target);
@@ -436,17 +442,39 @@ LogicalResult Driver::makeProgram() {
   if (isKernelModule(module))
     return readKernelModule(module, program);
   SymbolTable symbols(module);
-  for (auto f : module.getOps<func::FuncOp>()) {
-    if (f.isExternal() || f->hasAttr(kKernelFamily) || isLoopBody(f))
-      continue;
+  CommandOptions commands;
+  std::optional<ElementKernels> elements;
+  if (!gpus.empty()) {
+    elements.emplace(module, symbols);
+    commands.launchAlignment = kGpuBufferAlignment;
+    commands.tables = &*elements;
+    commands.tableBlocks = kTableBlocksPerMultiprocessor * tiles.threads;
+  }
+  SmallVector<func::FuncOp> entries;
+  for (auto f : module.getOps<func::FuncOp>())
+    if (!f.isExternal() && !f->hasAttr(kKernelFamily) && !isLoopBody(f))
+      entries.push_back(f);
+  for (func::FuncOp f : entries) {
     Function function;
-    if (failed(writeCommands(f, symbols, function,
-                             gpus.empty() ? 1 : kGpuBufferAlignment)))
+    if (failed(writeCommands(f, symbols, function, commands)))
       return failure();
     function.source = source;
     program.functions.push_back(std::move(function));
   }
+  eraseUnlaunched();
   return success();
+}
+
+/// Kernels whose launches have become others', and the functions that launch
+/// them: from here on the commands are what counts.
+void Driver::eraseUnlaunched() {
+  llvm::StringSet<> launched;
+  for (const Function &function : program.functions)
+    for (const KernelInfo &kernel : function.kernels)
+      launched.insert(kernel.name);
+  for (auto f : llvm::make_early_inc_range(module.getOps<func::FuncOp>()))
+    if (!f.isExternal() && !launched.contains(f.getName()))
+      f.erase();
 }
 
 LogicalResult Driver::cpuBack() {

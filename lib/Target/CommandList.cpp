@@ -3,6 +3,7 @@
 #include "heddle/Target/CommandList.h"
 #include "CommandWriter.h"
 #include "GroupLaunches.h"
+#include "TableLaunches.h"
 #include "heddle/Dialect/Heddle/Transforms/PlanAttributes.h"
 
 #include "llvm/Support/xxhash.h"
@@ -84,7 +85,7 @@ uint64_t hashPlan(const Function &function) {
 LogicalResult heddle::writeCommands(func::FuncOp entry,
                                     const SymbolTable &symbols,
                                     Function &function,
-                                    int64_t launchAlignment) {
+                                    const CommandOptions &options) {
   auto types = [&](StringRef name) {
     return entry->getAttrOfType<ArrayAttr>(name);
   };
@@ -136,8 +137,14 @@ LogicalResult heddle::writeCommands(func::FuncOp entry,
   function.plan.arenaBytes = intAttr(entry, kPlanArena);
   function.plan.maxLiveBytes = intAttr(entry, kPlanMaxLive);
   function.plan.workBytes = intAttr(entry, kPlanWork);
-  alignBuffers(function, writer.uses, launchAlignment);
-  groupLaunches(function, writer.uses);
+  alignBuffers(function, writer.uses, options.launchAlignment);
+  std::vector<int> kinds;
+  if (options.tables)
+    for (const KernelInfo &kernel : function.kernels)
+      kinds.push_back(options.tables->elementOf(kernel).kind);
+  groupLaunches(function, writer.uses, kinds);
+  if (options.tables)
+    useTables(function, *options.tables, options.tableBlocks);
   function.plan.planHash = hashPlan(function);
   return success();
 }

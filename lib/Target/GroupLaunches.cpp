@@ -3,6 +3,7 @@
 #include "GroupLaunches.h"
 
 #include <algorithm>
+#include <set>
 
 using namespace heddle;
 
@@ -30,8 +31,9 @@ struct Group {
 
 class Grouper {
 public:
-  Grouper(const Function &function, const std::vector<KernelUses> &uses)
-      : function(function), uses(uses) {}
+  Grouper(const Function &function, const std::vector<KernelUses> &uses,
+          const std::vector<int> &kinds)
+      : function(function), uses(uses), kinds(kinds) {}
 
   std::vector<Command> run(std::vector<Command> commands) const;
 
@@ -40,9 +42,13 @@ private:
   void collect(const Command &command, std::vector<Access> &accesses) const;
   bool isLittle(const Command &command,
                 const std::vector<Access> &accesses) const;
+  int kindOf(const Command &command) const;
+  void sink(std::vector<Group> &groups, size_t target) const;
+  void sinkInto(std::vector<Group> &groups, size_t target, int kind) const;
 
   const Function &function;
   const std::vector<KernelUses> &uses;
+  const std::vector<int> &kinds;
 };
 } // namespace
 
@@ -104,6 +110,50 @@ bool Grouper::isLittle(const Command &c,
   return bytes <= kLittleBytes;
 }
 
+int Grouper::kindOf(const Command &c) const {
+  return c.kind == Command::Kind::Launch ? kinds[c.kernel] : -1;
+}
+
+/// Moves launches of all kinds that a group has down to it.
+void Grouper::sink(std::vector<Group> &groups, size_t target) const {
+  std::set<int> wanted;
+  for (const Command &c : groups[target].commands)
+    wanted.insert(kindOf(c));
+  for (int kind : wanted)
+    if (kind >= 0)
+      sinkInto(groups, target, kind);
+}
+
+void Grouper::sinkInto(std::vector<Group> &groups, size_t target,
+                       int kind) const {
+  Group &into = groups[target];
+  for (size_t g = target; g-- > 0;) {
+    std::vector<Command> kept;
+    for (Command &c : groups[g].commands) {
+      std::vector<Access> accesses;
+      collect(c, accesses);
+      bool moves = kindOf(c) == kind;
+      for (size_t between = g + 1; moves && between <= target; ++between)
+        moves = !conflict(groups[between], accesses);
+      if (!moves) {
+        kept.push_back(std::move(c));
+        continue;
+      }
+      c.together = true;
+      into.commands.push_back(std::move(c));
+      into.accesses.insert(into.accesses.end(), accesses.begin(),
+                           accesses.end());
+    }
+    if (!kept.empty())
+      kept.front().together = false;
+    groups[g].commands = std::move(kept);
+    // What a repeat does is not known here.
+    if (!groups[g].commands.empty() &&
+        groups[g].commands.front().kind == Command::Kind::Repeat)
+      break;
+  }
+}
+
 std::vector<Command> Grouper::run(std::vector<Command> commands) const {
   std::vector<Group> groups;
   size_t first = 0; // behind the last repeat
@@ -136,6 +186,9 @@ std::vector<Command> Grouper::run(std::vector<Command> commands) const {
     group.accesses.insert(group.accesses.end(), accesses.begin(),
                           accesses.end());
   }
+  if (!kinds.empty())
+    for (size_t g = groups.size(); g > 0; --g)
+      sink(groups, g - 1);
   std::vector<Command> result;
   for (Group &group : groups)
     std::move(group.commands.begin(), group.commands.end(),
@@ -144,6 +197,8 @@ std::vector<Command> Grouper::run(std::vector<Command> commands) const {
 }
 
 void heddle::groupLaunches(Function &function,
-                           const std::vector<KernelUses> &uses) {
-  function.commands = Grouper(function, uses).run(std::move(function.commands));
+                           const std::vector<KernelUses> &uses,
+                           const std::vector<int> &kinds) {
+  function.commands =
+      Grouper(function, uses, kinds).run(std::move(function.commands));
 }

@@ -58,7 +58,9 @@ struct Written {
       return;
     mlir::SymbolTable symbols(*module);
     auto entry = symbols.lookup<mlir::func::FuncOp>("main");
-    ok = succeeded(writeCommands(entry, symbols, function, alignment));
+    CommandOptions options;
+    options.launchAlignment = alignment;
+    ok = succeeded(writeCommands(entry, symbols, function, options));
   }
   bool ok = false;
   std::string error;

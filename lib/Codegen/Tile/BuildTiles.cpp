@@ -50,7 +50,7 @@ struct BuildTiles : heddle::impl::BuildTilesPassBase<BuildTiles> {
                          stages};
     for (auto kernel : getOperation().getOps<func::FuncOp>()) {
       auto family = kernel->getAttrOfType<StringAttr>(kKernelFamily);
-      if (!family)
+      if (!family || kernel->hasAttr(kKernelThreads)) // built already
         continue;
       if (kernel.getNumResults() != 0) {
         kernel.emitError("expected a kernel on buffers; run "

@@ -370,6 +370,24 @@ struct ScalarStorePattern : OpConversionPattern<memref::StoreOp> {
   }
 };
 
+/// The address that a table holds.
+struct TableEntryPattern : OpConversionPattern<TableEntryOp> {
+  using OpConversionPattern::OpConversionPattern;
+  LogicalResult
+  matchAndRewrite(TableEntryOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    FailureOr<Value> at = scalarAddress(
+        rewriter, op, cast<MemRefType>(op.getTable().getType()),
+        adaptor.getTable(), adaptor.getEntry());
+    if (failed(at))
+      return failure();
+    rewriter.replaceOpWithNewOp<LLVM::LoadOp>(
+        op, getTypeConverter()->convertType(op.getType()), *at,
+        /*alignment=*/8);
+    return success();
+  }
+};
+
 struct GetGlobalPattern : OpConversionPattern<memref::GetGlobalOp> {
   using OpConversionPattern::OpConversionPattern;
   LogicalResult
@@ -385,5 +403,6 @@ struct GetGlobalPattern : OpConversionPattern<memref::GetGlobalOp> {
 void heddle_gpu::populateGlobalPatterns(const LaneTypes &types,
                                         RewritePatternSet &patterns) {
   patterns.add<LoadPattern, StorePattern, AsyncCopyPattern, ScalarLoadPattern,
-               ScalarStorePattern, GetGlobalPattern>(types, patterns.getContext());
+               ScalarStorePattern, TableEntryPattern, GetGlobalPattern>(
+      types, patterns.getContext());
 }

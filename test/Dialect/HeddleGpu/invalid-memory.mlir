@@ -112,6 +112,24 @@ func.func @store_has_a_bound_per_axis_of_the_tile(%t: tensor<96xf32, #line>, %m:
 
 // -----
 
+// /*gpu_table_entry_c1*/
+func.func @tables_hold_addresses(%t: memref<4xi32>, %i: index) {
+  // expected-error @+1 {{expected a table of addresses such as memref<8xi64>, got 'memref<4xi32>'}}
+  %0 = heddle_gpu.table_entry %t[%i] : memref<4xi32> -> memref<?xf32>
+  return
+}
+
+// -----
+
+// /*gpu_table_entry_c2*/
+func.func @entries_have_no_length_of_their_own(%t: memref<4xi64>, %i: index) {
+  // expected-error @+1 {{expected a buffer such as memref<?xf32>, got 'memref<16xf32>'}}
+  %0 = heddle_gpu.table_entry %t[%i] : memref<4xi64> -> memref<16xf32>
+  return
+}
+
+// -----
+
 // /*gpu_smem_alloc_c1*/
 func.func @allocations_are_aligned() {
   // expected-error @+1 {{expected an offset that is a multiple of 16 bytes and not negative, got 8}}

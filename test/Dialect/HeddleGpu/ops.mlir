@@ -42,6 +42,13 @@ func.func @global(%m: memref<4x600x8x32xbf16>, %i: index, %n: index,
   return
 }
 
+// CHECK-LABEL: func @tables
+func.func @tables(%t: memref<68xi64>, %i: index) {
+  // CHECK: heddle_gpu.table_entry %{{.*}}[%{{.*}}] : memref<68xi64> -> memref<?xbf16>
+  %0 = heddle_gpu.table_entry %t[%i] : memref<68xi64> -> memref<?xbf16>
+  return
+}
+
 // CHECK-LABEL: func @shared
 func.func @shared(%m: memref<600x64xbf16>, %i: index, %n: index, %t: tensor<64x32xbf16, #row>) {
   // CHECK: heddle_gpu.smem_alloc : [[$STAGES]]

@@ -84,6 +84,27 @@ LogicalResult StoreOp::verify() {
   return verifyBounds(*this, getBounds(), tile.getRank());
 }
 
+/// A vector of global memory whose elements lie side by side.
+static bool isPlainVector(MemRefType type) {
+  return type.getRank() == 1 && type.getLayout().isIdentity() &&
+         !type.getMemorySpace();
+}
+
+LogicalResult TableEntryOp::verify() {
+  auto table = cast<MemRefType>(getTable().getType());
+  auto buffer = cast<MemRefType>(getResult().getType());
+  /*gpu_table_entry_c1*/
+  if (!isPlainVector(table) || !table.getElementType().isInteger(64))
+    return emitOpError() << "expected a table of addresses such as memref<8xi64>"
+                            ", got "
+                         << table;
+  /*gpu_table_entry_c2*/
+  if (!isPlainVector(buffer) || !buffer.isDynamicDim(0))
+    return emitOpError() << "expected a buffer such as memref<?xf32>, got "
+                         << buffer;
+  return success();
+}
+
 //===----------------------------------------------------------------------===//
 // Shared memory
 //===----------------------------------------------------------------------===//

@@ -121,6 +121,42 @@ def HeddleGpu_StoreOp : HeddleGpu_Op<"store", [AttrSizedOperandSegments,
   let hasVerifier = 1;
 }
 
+def HeddleGpu_TableEntryOp : HeddleGpu_Op<"table_entry"> {
+  let summary = "a buffer by its place in a table of buffers";
+  let description = [{
+    A table holds the device addresses of buffers, as a launch passes many
+    buffers to one kernel. The result is the buffer whose address is element
+    `entry`; it has as many elements as the launch says, which nothing here
+    checks, and `entry` lies in the table.
+
+    Created where one kernel takes the place of launches that do the same to
+    buffers of different lengths, such as the update of each parameter by an
+    optimizer; replaced by a load of the address.
+
+    Constraints:
+
+    - /*gpu_table_entry_c1*/ the table is a vector of i64 in global memory.
+    - /*gpu_table_entry_c2*/ the result is a vector in global memory, of a length
+      that is not known, whose elements lie side by side.
+
+    Example:
+
+    ```mlir
+    func.func @entry(%table: memref<68xi64>, %leaf: index, %i: index) -> f32 {
+      %b = heddle_gpu.table_entry %table[%leaf] : memref<68xi64> -> memref<?xf32>
+      %v = memref.load %b[%i] : memref<?xf32>
+      return %v : f32
+    }
+    ```
+  }];
+  let arguments = (ins Arg<AnyMemRef, "", [MemRead]>:$table, Index:$entry);
+  let results = (outs AnyMemRef:$result);
+  let assemblyFormat = [{
+    $table `[` $entry `]` attr-dict `:` type($table) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
 //===----------------------------------------------------------------------===//
 // Shared memory
 //===----------------------------------------------------------------------===//
