@@ -20,15 +20,9 @@ public:
                    int64_t blocks) override;
 
 private:
-  /// Notes a kernel; false if no kernel with a known kind does the same, in
-  /// which case one is given unless `onlyKnown`.
-  bool note(mlir::func::FuncOp kernel, llvm::ArrayRef<bool> uniform,
-            bool onlyKnown);
-
   mlir::ModuleOp module;
   mlir::SymbolTable &symbols;
-  llvm::StringMap<int> kinds;       // by text
-  llvm::SmallVector<llvm::SmallVector<bool>> uniform; // by kind
+  llvm::StringMap<int> kinds;        // by text
   llvm::StringMap<Element> elements; // by name
 };
 

@@ -26,9 +26,9 @@ namespace {
 /// Emits what a kernel does to single elements.
 class TableBuilder {
 public:
-  TableBuilder(func::FuncOp kernel, ArrayRef<bool> uniform)
-      : kernel(kernel), uniform(uniform), b(kernel.getContext()),
-        loc(kernel.getLoc()) {}
+  explicit TableBuilder(func::FuncOp kernel)
+      : kernel(kernel), uniform(uniformArguments(kernel)),
+        b(kernel.getContext()), loc(kernel.getLoc()) {}
 
   /// Null where the kernel does not treat elements alike and alone.
   func::FuncOp build(ModuleOp module, StringRef name, int64_t leaves,
@@ -47,7 +47,7 @@ private:
   LogicalResult emitElements(Value first, int64_t count);
 
   func::FuncOp kernel;
-  ArrayRef<bool> uniform;
+  UniformArguments uniform;
   OpBuilder b;
   mlir::Location loc;
   Value block, thread;
@@ -93,8 +93,7 @@ bool TableBuilder::isElementwise() {
   std::optional<ArrayRef<int64_t>> shape;
   for (auto [type, isNumber] : llvm::zip(kernel.getArgumentTypes(), uniform)) {
     auto buffer = cast<MemRefType>(type);
-    if (!buffer.getLayout().isIdentity() || !buffer.hasStaticShape() ||
-        (isNumber && buffer.getRank() != 0))
+    if (!buffer.getLayout().isIdentity() || !buffer.hasStaticShape())
       return false;
     if (isNumber)
       continue;
@@ -260,14 +259,12 @@ func::FuncOp TableBuilder::build(ModuleOp module, StringRef name,
   return {};
 }
 
-std::string heddle::elementwiseText(func::FuncOp kernel,
-                                    ArrayRef<bool> uniform) {
+std::string heddle::elementwiseText(func::FuncOp kernel) {
   // What is refused says why, which nobody asked for.
   ScopedDiagnosticHandler quiet(kernel.getContext(),
                                 [](Diagnostic &) { return success(); });
   OwningOpRef<ModuleOp> module = ModuleOp::create(kernel.getLoc());
-  func::FuncOp f =
-      TableBuilder(kernel, uniform).build(*module, "kernel", 1, 1);
+  func::FuncOp f = TableBuilder(kernel).build(*module, "kernel", 1, 1);
   std::string text;
   if (f)
     llvm::raw_string_ostream(text) << f;
@@ -275,8 +272,7 @@ std::string heddle::elementwiseText(func::FuncOp kernel,
 }
 
 func::FuncOp heddle::buildTableKernel(ModuleOp module, StringRef name,
-                                      func::FuncOp kernel,
-                                      ArrayRef<bool> uniform, int64_t leaves,
+                                      func::FuncOp kernel, int64_t leaves,
                                       int64_t blocks) {
-  return TableBuilder(kernel, uniform).build(module, name, leaves, blocks);
+  return TableBuilder(kernel).build(module, name, leaves, blocks);
 }

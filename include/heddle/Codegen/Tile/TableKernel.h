@@ -16,18 +16,15 @@
 
 namespace heddle {
 
-/// What a kernel of contract K takes from outside, by argument: one number for
-/// all elements (true), or an element each.
+/// By argument of a kernel of contract K: whether it is one number for all
+/// elements, a buffer of rank 0.
 using UniformArguments = llvm::SmallVector<bool>;
-
-/// Arguments of rank 0 are numbers for all.
 UniformArguments uniformArguments(mlir::func::FuncOp kernel);
 
 /// What a kernel of contract K does to one element, as text: kernels of equal
 /// text can share a table kernel, whatever their shapes. Empty for kernels that
 /// do not treat all elements alike and alone.
-std::string elementwiseText(mlir::func::FuncOp kernel,
-                            llvm::ArrayRef<bool> uniform);
+std::string elementwiseText(mlir::func::FuncOp kernel);
 
 /// Adds to `module` the table kernel of what `kernel`, one with a text, does to
 /// each element: a program of threads (contract T) for a GPU. Arguments are
@@ -35,9 +32,8 @@ std::string elementwiseText(mlir::func::FuncOp kernel,
 /// of addresses; and memref<blocks x 3 x i64>, which says for each block the
 /// number of a buffer, the first element of its part and the one behind the last.
 mlir::func::FuncOp buildTableKernel(mlir::ModuleOp module, llvm::StringRef name,
-                                    mlir::func::FuncOp kernel,
-                                    llvm::ArrayRef<bool> uniform,
-                                    int64_t leaves, int64_t blocks);
+                                    mlir::func::FuncOp kernel, int64_t leaves,
+                                    int64_t blocks);
 
 } // namespace heddle
 
