@@ -137,6 +137,7 @@ int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   registerCompilerDialects(registry);
   mlir::MLIRContext context(registry);
+  context.printOpOnDiagnostic(false); // the IR of a kernel is no part of an error
   Session session(context, options.run);
   std::vector<Row> results;
   size_t bad = 0;
