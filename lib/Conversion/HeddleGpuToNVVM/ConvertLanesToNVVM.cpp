@@ -79,6 +79,55 @@ struct ApproximatePattern : OpRewritePattern<OpTy> {
   double before, after;
 };
 
+/// e^x as 2^t, t = x * log2 e, and what the rounding of t takes away: relative to
+/// e^x that would be up to |x| units in the last place.
+struct ExpPattern : OpRewritePattern<math::ExpOp> {
+  ExpPattern(MLIRContext *context)
+      : OpRewritePattern(context, PatternBenefit(2)) {}
+
+  LogicalResult matchAndRewrite(math::ExpOp op,
+                                PatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    Type type = op.getType();
+    if (!getElementTypeOrSelf(type).isF32())
+      return rewriter.notifyMatchFailure(op, "needs f32");
+    auto constant = [&](double v) -> Value {
+      return arith::ConstantOp::create(
+          rewriter, loc, rewriter.getF32FloatAttr(static_cast<float>(v)));
+    };
+    auto one = [&](Value x) -> Value {
+      constexpr double log2e = 1.4426950408889634, ln2 = 0.6931471805599453;
+      Value factor = constant(log2e);
+      Value t = arith::MulFOp::create(rewriter, loc, x, factor);
+      Value power = heddle::nvvm::Ex2ApproxFtzOp::create(
+          rewriter, loc, rewriter.getF32Type(), t);
+      Value minus = arith::NegFOp::create(rewriter, loc, t);
+      Value rest = math::FmaOp::create(rewriter, loc, x, factor, minus);
+      rest = math::FmaOp::create(
+          rewriter, loc, x, constant(log2e - static_cast<float>(log2e)), rest);
+      rest = arith::MulFOp::create(rewriter, loc, rest, constant(ln2));
+      Value exact = math::FmaOp::create(rewriter, loc, power, rest, power);
+      // Beyond, the power is 0 or infinite and the rest may be anything.
+      Value size = math::AbsFOp::create(rewriter, loc, t);
+      Value beyond =
+          arith::CmpFOp::create(rewriter, loc, arith::CmpFPredicate::OGE, size,
+                                constant(128.0));
+      return arith::SelectOp::create(rewriter, loc, beyond, power, exact);
+    };
+    auto vector = dyn_cast<VectorType>(type);
+    if (!vector) {
+      rewriter.replaceOp(op, one(op.getOperand()));
+      return success();
+    }
+    SmallVector<Value> parts;
+    for (int64_t i = 0; i < vector.getNumElements(); ++i)
+      parts.push_back(
+          one(vector::ExtractOp::create(rewriter, loc, op.getOperand(), i)));
+    rewriter.replaceOpWithNewOp<vector::FromElementsOp>(op, vector, parts);
+    return success();
+  }
+};
+
 /// The expansions that CPU code shares, which have a stated error bound.
 template <typename OpTy, Value (*Emit)(OpBuilder &, Location, Value)>
 struct VectorMathPattern : OpRewritePattern<OpTy> {
@@ -185,7 +234,7 @@ struct ConvertLanesToNVVM
     device.add<ApproximatePattern<math::Exp2Op, Ex2ApproxFtzOp>,
                ApproximatePattern<math::Log2Op, Lg2ApproxFtzOp>,
                ApproximatePattern<math::RsqrtOp, RsqrtApproxFtzOp>>(context);
-    device.add<ApproximatePattern<math::ExpOp, Ex2ApproxFtzOp>>(context, log2e);
+    device.add<ExpPattern>(context);
     device.add<ApproximatePattern<math::LogOp, Lg2ApproxFtzOp>>(context, 1.0,
                                                                 1 / log2e);
     device.add<ThreadIndexPattern<gpu::BlockIdOp, NVVM::BlockIdXOp,

@@ -9,7 +9,10 @@ gpu.module @kernels {
     // CHECK: %[[L:.*]] = llvm.mlir.constant(1.44269502 : f32) : f32
     // CHECK: heddle_nvvm.ex2.approx.ftz %arg0
     // CHECK: %[[S:.*]] = llvm.fmul %arg0, %[[L]]
-    // CHECK: heddle_nvvm.ex2.approx.ftz %[[S]]
+    // CHECK: %[[P:.*]] = heddle_nvvm.ex2.approx.ftz %[[S]]
+    // CHECK: %[[R:.*]] = llvm.intr.fma(%arg0, %[[L]], %{{.*}})
+    // CHECK: %[[E:.*]] = llvm.intr.fma(%[[P]], %{{.*}}, %[[P]])
+    // CHECK: llvm.select %{{.*}}, %[[P]], %[[E]]
     // CHECK: heddle_nvvm.lg2.approx.ftz %arg0
     // CHECK: heddle_nvvm.rsqrt.approx.ftz %arg0
     // CHECK-NOT: f64
