@@ -2,14 +2,13 @@
 //
 // Private to lib/Codegen/GPU. Chunks of steps are walked from the last one. A
 // chunk starts from states that the forward scan left, or that a walk of the
-// block's own over all chunks did: into its part of db and dc, where the sums of
-// that chunk come last, or, if the part has sums of other tiles already, into
-// scratch memory. It is cut into spans: a
-// walk forward keeps the states before each span in shared memory, then, span
-// by span from the last, the states of the span are made again into shared
-// memory, one of a group of steps, and a walk backward uses them. Each thread
-// puts its part of the sums over channels in the place of the states that it
-// has used.
+// block's own over all chunks did: into its part of db and dc, where the sums
+// of that chunk come last, or, if the part has sums of other tiles already,
+// into scratch memory. It is cut into spans: a walk forward keeps the states
+// before each span in shared memory, then, span by span from the last, the
+// states of the span are made again into shared memory, one of a group of
+// steps, and a walk backward uses them. Each thread puts its part of the sums
+// over channels in the place of the states that it has used.
 //
 // A block takes its tiles of channels one after the other and adds their sums
 // onto the part of db and dc that it owns.
@@ -75,7 +74,9 @@ private:
   Values loadSpan(Value first);
   Span putSpan(ValueRange values, Value first);
   void copyRows(Value buffer, Value first, Value shared, Value firstRow = {});
+  void openChunk(Value chunk);
   Value startsAt(Value t);
+  Value decaySize(Value t, Value dt);
   Values advance(Value t, ValueRange states);
   int64_t numbersOfInputs() const {
     return grad.spans *
@@ -132,10 +133,11 @@ private:
   SelectiveScanGradOp op;
   SelectiveGradShape grad;
   int64_t together;
-  Value turn; // of this block's tiles; null: it has one
+  Value turn;   // of this block's tiles; null: it has one
+  Value starts; // i1: the chunk begins with no state; null: none does
   // Shared, of a chunk: (dt, u), rows of b, states before spans. Of a span: ds,
   // rows of c, states before groups of steps, sums over states.
-  Value xs, bs, starts, dss, cs, stack, dxs, drates, outs;
+  Value xs, bs, lines, dss, cs, stack, dxs, drates, outs;
 };
 
 /// Lines of states in `stack`: groups, then steps by themselves.

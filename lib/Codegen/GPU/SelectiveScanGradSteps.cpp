@@ -11,6 +11,8 @@
 
 #include "SelectiveScanGrad.h"
 
+#include <limits>
+
 using namespace mlir;
 using namespace heddle;
 
@@ -25,15 +27,30 @@ Value SelectiveGrad::startsAt(Value t) {
                                get(resets, t), number(0.0));
 }
 
+void SelectiveGrad::openChunk(Value chunk) {
+  starts = in.initialState ? Value() : equal(chunk, 0);
+}
+
+/// The step size in the decay. A positive rate may overflow in it: the first
+/// step takes no state along, and infinity times zero would be NaN.
+Value SelectiveGrad::decaySize(Value t, Value dt) {
+  if (!starts)
+    return dt;
+  // Not zero, which an infinite rate turns into NaN.
+  return select(both(starts, equal(t, 0)),
+                number(std::numeric_limits<float>::min()), dt);
+}
+
 /// The states after step t of a chunk.
 ThreadBuilder::Values SelectiveGrad::advance(Value t, ValueRange states) {
   Values sizes = get(xs, mul(place(t, owner), 2), 2), brow = rowOf(bs, t);
-  Value starts = startsAt(t), x = times(sizes[0], sizes[1]);
+  Value resets = startsAt(t), x = times(sizes[0], sizes[1]);
+  Value size = decaySize(t, sizes[0]);
   Values next;
   for (int64_t k = 0; k < shape.perLane; ++k) {
-    Value kept = times(exp2(times(sizes[0], rate[k])), states[k]);
-    if (starts)
-      kept = select(starts, number(0.0), kept);
+    Value kept = times(exp2(times(size, rate[k])), states[k]);
+    if (resets)
+      kept = select(resets, number(0.0), kept);
     next.push_back(fma(x, brow[k], kept));
   }
   return next;
@@ -68,7 +85,7 @@ ThreadBuilder::Values SelectiveGrad::walkSpans(Value spans, ValueRange states) {
     return llvm::to_vector_of<Value>(states);
   return loop(index(0), add(spans, -1), states,
               [&](Value span, ValueRange before) {
-                keep(before, starts, span);
+                keep(before, lines, span);
                 Value offset = mul(span, shape.steps);
                 return loop(index(0), index(shape.steps), before,
                             [&](Value t, ValueRange h) {
@@ -136,8 +153,9 @@ ThreadBuilder::Values SelectiveGrad::goBack(Value first, Value offset,
     step.x = times(sizes[0], sizes[1]);
     step.starts = startsAt(t);
     step.brow = rowOf(bs, t);
+    Value size = decaySize(t, step.dt);
     for (int64_t k = 0; k < shape.perLane; ++k) {
-      Value decay = exp2(times(step.dt, rate[k])), kept = times(decay, h[k]);
+      Value decay = exp2(times(size, rate[k])), kept = times(decay, h[k]);
       if (step.starts)
         kept = select(step.starts, number(0.0), kept);
       h[k] = fma(step.x, step.brow[k], kept);

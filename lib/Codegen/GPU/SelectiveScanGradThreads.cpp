@@ -201,6 +201,7 @@ ThreadBuilder::Values SelectiveGrad::statesAtChunks() {
       index(0), index(count - 1), carried, [&](Value i, ValueRange values) {
         Value first = mul(i, grad.chunk()), zero = index(0);
         ValueRange states = take(values, shape.perLane);
+        openChunk(i);
         putInputs(values, first);
         if (chunks() > 2)
           when(below(zero, i), [&] { saveStates(states, i); });
@@ -368,7 +369,7 @@ void SelectiveGrad::walkChunk(Value first, ValueRange states,
         loadAhead();
     });
     Values next = when(
-        below(zero, number), [&] { return kept(starts, add(number, -1)); },
+        below(zero, number), [&] { return kept(lines, add(number, -1)); },
         [&] { return Values(shape.perLane, this->number(0.0)); });
     if (manyStates())
       loadAhead();
@@ -411,6 +412,7 @@ void SelectiveGrad::walkTile(Value number) {
         Value chunk = sub(index(count - 1), i);
         Value first = mul(chunk, grad.chunk()), zero = index(0);
         ValueRange states = take(values, shape.perLane);
+        openChunk(chunk);
         Values now;
         if (!readsAhead())
           now = loadAll(first);
@@ -469,7 +471,7 @@ void SelectiveGrad::build() {
   xs = shared(2 * grad.chunk() * shape.channels);
   bs = shared(grad.chunk() * shape.padded);
   if (grad.spans > 1)
-    starts = shared((grad.spans - 1) * line);
+    lines = shared((grad.spans - 1) * line);
   dss = shared(cells);
   cs = shared(shape.steps * shape.padded);
   stack = shared(linesOfStack(grad, length) * line);
