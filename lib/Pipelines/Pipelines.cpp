@@ -171,6 +171,8 @@ static void addFuseStage(OpPassManager &pm, const TileTarget &target) {
   SplitAttentionGradPassOptions split;
   split.threads = target.matrixUnits ? 0 : target.threads;
   pm.addNestedPass<func::FuncOp>(createSplitAttentionGradPass(split));
+  if (target.matrixUnits)
+    pm.addNestedPass<func::FuncOp>(createKeepScanStatesPass());
   SplitScansPassOptions scans;
   scans.lanes = target.lanes;
   scans.threads = target.threads;

@@ -135,6 +135,7 @@ LogicalResult evaluateSelectiveScanGrad(SelectiveScanGradOp op,
   g.resetIds = reader.take(op.getResetIds());
   g.dy = reader.take(op.getDy());
   g.dfinal = reader.take(op.getDfinalState());
+  reader.take(op.getChunkStates()); // made again
   g.useSoftplus = op.getDeltaSoftplus();
   g.reverse = op.getReverse();
   g.batch = g.u->shape[0];

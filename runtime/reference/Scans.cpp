@@ -47,10 +47,15 @@ LogicalResult evaluateSelectiveScan(SelectiveScanOp op, Operands operands,
            << channels << " channels, " << groupsB << " groups of b and "
            << groupsC << " groups of c";
   ScanOrder order(length, op.getReverse(), resetIds);
-  TensorValue outputs[2];
+  TensorValue outputs[3];
   TensorValue &y = outputs[0] = TensorValue::uninitialized(u->shape, false);
   TensorValue final =
       TensorValue::uninitialized({batch, channels, states}, false);
+  int64_t chunk = op.getChunk().value_or(0);
+  int64_t boundaries =
+      chunk > 0 ? std::max<int64_t>(1, (length + chunk - 1) / chunk) - 1 : 0;
+  TensorValue ofChunks = TensorValue::uninitialized(
+      {batch, boundaries, channels, states}, false);
   parallelFor(workerCount(options.threads), batch * channels, 1,
               [&](int64_t begin, int64_t end) {
                 for (int64_t task = begin; task < end; ++task) {
@@ -62,6 +67,12 @@ LogicalResult evaluateSelectiveScan(SelectiveScanOp op, Operands operands,
                     h[n] = initial ? initial->realAt(task * states + n) : 0.0;
                   for (int64_t step = 0; step < length; ++step) {
                     int64_t t = order.position(step);
+                    if (chunk > 0 && step > 0 && step % chunk == 0) {
+                      int64_t before = b * boundaries + step / chunk - 1;
+                      std::copy_n(h, states,
+                                  ofChunks.real.get() +
+                                      (before * channels + d) * states);
+                    }
                     if (order.resets(b, step))
                       std::fill_n(h, states, 0.0);
                     int64_t at = (b * length + t) * channels + d;
@@ -90,6 +101,8 @@ LogicalResult evaluateSelectiveScan(SelectiveScanOp op, Operands operands,
               });
   if (op.getFinalState())
     outputs[1] = final;
+  if (op.getChunkStates())
+    outputs[2] = ofChunks;
   finishScan(op, options, outputs, results);
   return success();
 }

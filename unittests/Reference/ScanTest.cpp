@@ -322,6 +322,54 @@ TEST(Scan, a_reset_inside_the_sequence_equals_two_sequences) {
   expectNear(whole[1], second[1].real);
 }
 
+TEST(SelectiveScan, leaves_the_states_after_each_chunk) {
+  // They are the final states of the first 2 and 4 of 5 steps in walking order,
+  // whether or not a segment starts after them.
+  for (bool reverse : {false, true}) {
+    const std::string attributes = reverse ? ", reverse}" : "}";
+    const std::string alone = reverse ? " {reverse}" : "";
+    auto part = [&](int64_t count) {
+      std::string n = std::to_string(count),
+                  first = reverse ? std::to_string(5 - count) : "0";
+      std::string u = "tensor<1x" + n + "x2xf32>",
+                  b = "tensor<1x" + n + "x3xf32>",
+                  r = "tensor<1x" + n + "xi32>";
+      auto slice = [&](const std::string &name, const std::string &size,
+                       const std::string &from, const std::string &to) {
+        return "%" + name + n + " = tensor.extract_slice %" + name + "[0, " +
+               first + (size.empty() ? "" : ", 0") + "] [1, " + n + size +
+               "] [1, 1" + (size.empty() ? "" : ", 1") + "] : " + from +
+               " to " + to + "\n";
+      };
+      return slice("u", ", 2", "tensor<1x5x2xf32>", u) +
+             slice("b", ", 3", "tensor<1x5x3xf32>", b) +
+             slice("r", "", "tensor<1x5xi32>", r) + "%y" + n + ", %f" + n +
+             " = heddle.selective_scan %u" + n + ", %u" + n + ", %a, %b" + n +
+             ", %b" + n + " reset_ids(%r" + n + " : " + r + ")" + alone +
+             " : " + u + ", " + u + ", tensor<2x3xf32>, " + b + ", " + b +
+             " -> " + u + ", tensor<1x2x3xf32>\n";
+    };
+    auto r = evaluateText(
+        "func.func @f(%u: tensor<1x5x2xf32>, %a: tensor<2x3xf32>, %b: "
+        "tensor<1x5x3xf32>, %r: tensor<1x5xi32>) -> (tensor<1x2x2x3xf32>, "
+        "tensor<1x2x3xf32>, tensor<1x2x3xf32>) {\n"
+        "%y, %s = heddle.selective_scan %u, %u, %a, %b, %b reset_ids(%r : "
+        "tensor<1x5xi32>) {chunk = 2" +
+            attributes +
+            " : tensor<1x5x2xf32>, tensor<1x5x2xf32>, tensor<2x3xf32>, "
+            "tensor<1x5x3xf32>, tensor<1x5x3xf32> -> tensor<1x5x2xf32>, "
+            "chunk_states tensor<1x2x2x3xf32>\n" +
+            part(2) + part(4) +
+            "return %s, %f2, %f4 : tensor<1x2x2x3xf32>, tensor<1x2x3xf32>, "
+            "tensor<1x2x3xf32>\n}",
+        {noise(DType::F32, {1, 5, 2}, 1), noise(DType::F32, {2, 3}, 2),
+         noise(DType::F32, {1, 5, 3}, 3), i32({1, 5}, {0, 0, 1, 1, 2})});
+    ASSERT_EQ(r[0].real.size(), 12u);
+    for (size_t i = 0; i < 12; ++i)
+      EXPECT_EQ(r[0].real[i], r[1 + i / 6].real[i % 6]) << i << attributes;
+  }
+}
+
 //===----------------------------------------------------------------------===//
 // Gradients
 //===----------------------------------------------------------------------===//

@@ -1,11 +1,17 @@
 //===- SelectiveScanGrad.h - the gradient of a selective scan ---*- C++ -*-===//
 //
-// Private to lib/Codegen/GPU. A walk forward leaves the states at the start of
-// each chunk in the block's own part of db and dc, where the sums of that chunk
-// come last. Then, chunk by chunk from the last, the states of the chunk are
-// made again into shared memory, one of a group of steps, and a walk backward
-// uses them. Each thread puts its part of the sums over channels in the place
-// of the states that it has used.
+// Private to lib/Codegen/GPU. Chunks of steps are walked from the last one. A
+// chunk starts from states that the forward scan left, or that a walk of the
+// block's own over all chunks did: into its part of db and dc, where the sums
+// of that chunk come last, or, if the part has sums of other tiles already,
+// into scratch memory. It is cut into spans: a walk forward keeps the states
+// before each span in shared memory, then, span by span from the last, the
+// states of the span are made again into shared memory, one of a group of
+// steps, and a walk backward uses them. Each thread puts its part of the sums
+// over channels in the place of the states that it has used.
+//
+// A block takes its tiles of channels one after the other and adds their sums
+// onto the part of db and dc that it owns.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,36 +22,40 @@
 
 namespace heddle {
 
-/// Blocks that share a row of db or dc.
-inline int64_t sharersOf(const SelectiveOperands &in, const SelectiveShape &s,
-                         int64_t groups) {
-  return std::max<int64_t>(1, in.channels / groups / in.groupSize *
-                                  s.tilesPerGroup);
-}
+/// `steps` are those of a span.
+struct SelectiveGradShape : SelectiveShape {
+  int64_t spans;        // to a chunk
+  int64_t together;     // steps, for which one state is kept
+  int64_t groups;       // of channels
+  int64_t blocks;       // to a group
+  int64_t tilesOfBlock; // at most, in turn
 
-/// Steps whose states follow from one that is kept, with the sums of all of
-/// them in its place: lanes of the same states, 32 / lanes, share two rows of a
-/// step.
-inline int64_t stepsTogether(const SelectiveShape &s) {
-  int64_t room = 16 / s.lanes, registers = 16 / s.perLane;
-  return std::min({room, std::max<int64_t>(1, registers), s.steps});
+  int64_t chunk() const { return spans * steps; }
+};
+
+SelectiveGradShape selectiveGradShape(SelectiveScanGradOp op);
+
+/// Blocks that share a row of db or dc, which have so many groups.
+inline int64_t sharersOf(const SelectiveGradShape &s, int64_t groups) {
+  return std::max<int64_t>(1, s.groups / groups * s.blocks);
 }
 
 class SelectiveGrad : public SelectiveThreads {
 public:
   SelectiveGrad(SelectiveScanGradOp op, mlir::func::FuncOp kernel,
-                const SelectiveOperands &in, const SelectiveShape &shape)
-      : SelectiveThreads(kernel, op.getLoc(), in, shape), op(op),
-        together(stepsTogether(shape)) {}
+                const SelectiveOperands &in, const SelectiveGradShape &shape)
+      : SelectiveThreads(kernel, op.getLoc(), in, shape), op(op), grad(shape),
+        together(shape.together) {}
   void build();
 
 private:
-  /// Numbers of a thread about its columns of a chunk.
-  struct Columns {
-    Values u, delta, dy, z;
-  };
-  struct Sums {
+  /// What a walk backward carries, and numbers of this thread's columns.
+  struct Carried {
+    Values g, da;
     Value dd, dbias; // null where absent
+  };
+  struct Span {
+    Values dy, z, c;
   };
 
   ValueRange take(ValueRange &values, int64_t count) {
@@ -53,45 +63,88 @@ private:
     values = values.drop_front(count);
     return front;
   }
-  Values loadForward(Value first);
-  Values loadBackward(Value first);
-  void copyRows(Value buffer, Value first, Value shared);
-  void putSizes(const Columns &columns, bool backward);
+  Values flat(const Carried &carried);
+  Carried unflat(ValueRange values);
+
+  //===--- chunks ---------------------------------------------------------===//
+  int64_t chunks() const { return llvm::divideCeil(length, grad.chunk()); }
+  Value spansOf(Value first);
+  Values loadInputs(Value first);
+  void putInputs(ValueRange values, Value first);
+  Values loadSpan(Value first);
+  Span putSpan(ValueRange values, Value first);
+  void copyRows(Value buffer, Value first, Value shared, Value firstRow = {});
+  void openChunk(Value chunk);
   Value startsAt(Value t);
+  Value decaySize(Value t, Value dt);
   Values advance(Value t, ValueRange states);
-  Values statesAtChunks();
-  void saveStates(ValueRange states, Value first);
-  Values loadStatesOf(Value chunk);
-  Values loadBefore(Value chunk);
+  int64_t numbersOfInputs() const {
+    return grad.spans *
+           (2 * columnsPerThread() + (manyStates() ? 0 : rowsPerThread()));
+  }
+  int64_t numbersOfSpan() const {
+    return (in.z ? 2 : 1) * columnsPerThread() +
+           (manyStates() ? 0 : rowsPerThread());
+  }
   /// Whether a chunk is read while the one before is walked, which takes
   /// registers that groups of steps and many states need.
   bool readsAhead() const { return together == 1 && !manyStates(); }
   /// Whether states alone take most registers of a thread.
   bool manyStates() const { return shape.perLane > 8; }
-  int64_t numbersOfChunk() const {
-    return (in.z ? 4 : 3) * columnsPerThread() +
-           (manyStates() ? 0 : 2 * rowsPerThread());
+
+  //===--- states at the start of chunks ----------------------------------===//
+  /// Whether the forward scan left them.
+  bool hasStates() {
+    return op.getChunkStates() &&
+           static_cast<int64_t>(*op.getChunk()) == grad.chunk();
   }
-  Value boundary(Value result, Value first, Values &at, int64_t k);
+  Values placeOfStates(Value chunk, int64_t k);
+  Value placeInRows(bool second, Value chunk, int64_t k, Values &at);
+  void saveStates(ValueRange states, Value chunk);
+  Values loadStatesOf(Value chunk);
+  Values statesAtChunks();
+
+  //===--- walks ----------------------------------------------------------===//
   Value wholeGroups(Value first);
   bool isRagged() const { return length % together != 0; }
-  int64_t lines() const;
-  Value stackPlace(Value line, int64_t k);
-  void keep(ValueRange states, Value line);
-  void walkForward(Value first, ValueRange states);
-  Values walkBackward(Value first, ValueRange carried);
-  Values goBack(Value first, Value line, int64_t count, ValueRange carried);
+  Value placeOf(Value line, int64_t k);
+  void keep(ValueRange states, Value shared, Value line);
+  Values kept(Value shared, Value line);
+  Values walkSpans(Value spans, ValueRange states);
+  void walkForward(Value first, Value offset, ValueRange states);
+  Values walkBackward(Value first, Value offset, ValueRange carried);
+  Values goBack(Value first, Value offset, Value line, int64_t count,
+                ValueRange carried);
   void putStates(ValueRange terms, Value shared, Value first);
+
+  //===--- results --------------------------------------------------------===//
   Value placeOfSum(Value m, Value part, Value line, int64_t count);
   void storeRowsOf(Value result, Value first, int64_t number);
-  void finish(Value first, const Columns &columns, Sums &sums);
+  Value slopeOf(Value dt);
+  void finish(Value first, Value offset, const Span &span, Carried &sums);
   void storeColumnSum(Value sum, Value result);
+  void walkSpan(Value first, Value offset, ValueRange states,
+                ValueRange numbers, Carried &carried,
+                llvm::function_ref<void()> whileWalking);
+  void walkChunk(Value first, ValueRange states, ValueRange numbers,
+                 Carried &carried, llvm::function_ref<void()> whileWalking);
+  void walkTile(Value number);
 
   SelectiveScanGradOp op;
-  int64_t together; // steps, for which one state is kept
-  // Shared: (dt, dt u), ds, rows of b and c, states, sums over states.
-  Value xs, dss, bs, cs, stack, dxs, drates, outs;
+  SelectiveGradShape grad;
+  int64_t together;
+  Value turn;   // of this block's tiles; null: it has one
+  Value starts; // i1: the chunk begins with no state; null: none does
+  // Shared, of a chunk: (dt, u), rows of b, states before spans. Of a span: ds,
+  // rows of c, states before groups of steps, sums over states.
+  Value xs, bs, lines, dss, cs, stack, dxs, drates, outs;
 };
+
+/// Lines of states in `stack`: groups, then steps by themselves.
+inline int64_t linesOfStack(const SelectiveGradShape &s, int64_t length) {
+  return std::max<int64_t>(1, s.steps / s.together +
+                                  (length % s.together ? s.together - 2 : 0));
+}
 
 } // namespace heddle
 

@@ -1,12 +1,17 @@
-//===- SelectiveScanGradSteps.cpp - walks over a chunk --------------------===//
+//===- SelectiveScanGradSteps.cpp - walks over a span ---------------------===//
 //
 // States before a group of steps are kept in shared memory, those inside it in
 // registers. Each thread has a place of its own for the states of a group, and
 // puts its part of the sums over channels there once it has used them.
 //
+// Steps are numbered in the span; `offset` is the number of its first one in
+// the chunk.
+//
 //===----------------------------------------------------------------------===//
 
 #include "SelectiveScanGrad.h"
+
+#include <limits>
 
 using namespace mlir;
 using namespace heddle;
@@ -15,49 +20,103 @@ using namespace heddle;
 // The walks
 //===----------------------------------------------------------------------===//
 
-/// Groups of steps of a chunk; what is left are steps by themselves.
+Value SelectiveGrad::startsAt(Value t) {
+  if (!resets)
+    return {};
+  return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::ONE,
+                               get(resets, t), number(0.0));
+}
+
+void SelectiveGrad::openChunk(Value chunk) {
+  starts = in.initialState ? Value() : equal(chunk, 0);
+}
+
+/// The step size in the decay. A positive rate may overflow in it: the first
+/// step takes no state along, and infinity times zero would be NaN.
+Value SelectiveGrad::decaySize(Value t, Value dt) {
+  if (!starts)
+    return dt;
+  // Not zero, which an infinite rate turns into NaN.
+  return select(both(starts, equal(t, 0)),
+                number(std::numeric_limits<float>::min()), dt);
+}
+
+/// The states after step t of a chunk.
+ThreadBuilder::Values SelectiveGrad::advance(Value t, ValueRange states) {
+  Values sizes = get(xs, mul(place(t, owner), 2), 2), brow = rowOf(bs, t);
+  Value resets = startsAt(t), x = times(sizes[0], sizes[1]);
+  Value size = decaySize(t, sizes[0]);
+  Values next;
+  for (int64_t k = 0; k < shape.perLane; ++k) {
+    Value kept = times(exp2(times(size, rate[k])), states[k]);
+    if (resets)
+      kept = select(resets, number(0.0), kept);
+    next.push_back(fma(x, brow[k], kept));
+  }
+  return next;
+}
+
+/// Groups of steps of a span; what is left are steps by themselves.
 Value SelectiveGrad::wholeGroups(Value first) {
   return div(stepsOf(first), together);
 }
 
-/// Groups, then steps by themselves, have lines of the stack.
-int64_t SelectiveGrad::lines() const {
-  return shape.steps / together + (isRagged() ? together - 2 : 0);
-}
-
 /// The place of number k, the first of a run, that this thread has in a line.
-Value SelectiveGrad::stackPlace(Value line, int64_t k) {
+Value SelectiveGrad::placeOf(Value line, int64_t k) {
   Value at = add(mul(line, shape.perLane / shape.width), k / shape.width);
   return mul(add(mul(at, shape.threads()), thread), shape.width);
 }
 
-void SelectiveGrad::keep(ValueRange states, Value line) {
+void SelectiveGrad::keep(ValueRange states, Value shared, Value line) {
   for (int64_t k = 0; k < shape.perLane; k += shape.width)
-    put(states.slice(k, shape.width), stack, stackPlace(line, k));
+    put(states.slice(k, shape.width), shared, placeOf(line, k));
+}
+
+ThreadBuilder::Values SelectiveGrad::kept(Value shared, Value line) {
+  Values states;
+  for (int64_t k = 0; k < shape.perLane; k += shape.width)
+    llvm::append_range(states, get(shared, placeOf(line, k), shape.width));
+  return states;
+}
+
+/// Keeps the states before each span of a chunk but the last; returns those.
+ThreadBuilder::Values SelectiveGrad::walkSpans(Value spans, ValueRange states) {
+  if (grad.spans == 1)
+    return llvm::to_vector_of<Value>(states);
+  return loop(index(0), add(spans, -1), states,
+              [&](Value span, ValueRange before) {
+                keep(before, lines, span);
+                Value offset = mul(span, shape.steps);
+                return loop(index(0), index(shape.steps), before,
+                            [&](Value t, ValueRange h) {
+                              return advance(add(offset, t), h);
+                            });
+              });
 }
 
 /// Keeps the state before each group of steps.
-void SelectiveGrad::walkForward(Value first, ValueRange states) {
+void SelectiveGrad::walkForward(Value first, Value offset, ValueRange states) {
   Value groups = wholeGroups(first);
   Values last =
       loop(index(0), groups, states, [&](Value group, ValueRange before) {
-        keep(before, group);
+        keep(before, stack, group);
         Values h = llvm::to_vector_of<Value>(before);
+        Value begin = add(offset, mul(group, together));
         for (int64_t u = 0; u < together; ++u)
-          h = advance(add(mul(group, together), u), h);
+          h = advance(add(begin, u), h);
         return h;
       });
   if (!isRagged())
     return;
   Value begin = mul(groups, together);
   loop(begin, stepsOf(first), last, [&](Value t, ValueRange h) {
-    keep(h, add(groups, sub(t, begin)));
-    return advance(t, h);
+    keep(h, stack, add(groups, sub(t, begin)));
+    return advance(add(offset, t), h);
   });
 }
 
 /// Carries g and da.
-ThreadBuilder::Values SelectiveGrad::walkBackward(Value first,
+ThreadBuilder::Values SelectiveGrad::walkBackward(Value first, Value offset,
                                                   ValueRange carried) {
   Value groups = wholeGroups(first);
   Values values = llvm::to_vector_of<Value>(carried);
@@ -65,38 +124,38 @@ ThreadBuilder::Values SelectiveGrad::walkBackward(Value first,
     Value begin = mul(groups, together), count = sub(stepsOf(first), begin);
     values = loop(index(0), count, values, [&](Value i, ValueRange v) {
       Value step = sub(add(count, -1), i);
-      return goBack(add(begin, step), add(groups, step), 1, v);
+      return goBack(add(begin, step), offset, add(groups, step), 1, v);
     });
   }
   return loop(index(0), groups, values, [&](Value i, ValueRange v) {
     Value group = sub(add(groups, -1), i);
-    return goBack(mul(group, together), group, together, v);
+    return goBack(mul(group, together), offset, group, together, v);
   });
 }
 
 /// Goes back over `count` steps from `first` on, the states before which are in
 /// a line of the stack; their place takes the sums.
-ThreadBuilder::Values SelectiveGrad::goBack(Value first, Value line,
-                                            int64_t count, ValueRange carried) {
+ThreadBuilder::Values SelectiveGrad::goBack(Value first, Value offset,
+                                            Value line, int64_t count,
+                                            ValueRange carried) {
   Values g = llvm::to_vector_of<Value>(carried.take_front(shape.perLane));
   Values da = llvm::to_vector_of<Value>(carried.drop_front(shape.perLane));
-  Values h;
-  for (int64_t k = 0; k < shape.perLane; k += shape.width)
-    llvm::append_range(h, get(stack, stackPlace(line, k), shape.width));
+  Values h = kept(stack, line);
   struct Step {
     Value dt, x, starts;
     Values brow, decay, kept, h;
   };
   SmallVector<Step, 0> steps(count);
   for (auto [u, step] : llvm::enumerate(steps)) {
-    Value t = add(first, u);
+    Value t = add(add(offset, first), u);
     Values sizes = get(xs, mul(place(t, owner), 2), 2);
     step.dt = sizes[0];
-    step.x = sizes[1];
+    step.x = times(sizes[0], sizes[1]);
     step.starts = startsAt(t);
     step.brow = rowOf(bs, t);
+    Value size = decaySize(t, step.dt);
     for (int64_t k = 0; k < shape.perLane; ++k) {
-      Value decay = exp2(times(step.dt, rate[k])), kept = times(decay, h[k]);
+      Value decay = exp2(times(size, rate[k])), kept = times(decay, h[k]);
       if (step.starts)
         kept = select(step.starts, number(0.0), kept);
       h[k] = fma(step.x, step.brow[k], kept);
@@ -133,7 +192,7 @@ ThreadBuilder::Values SelectiveGrad::goBack(Value first, Value line,
   for (int64_t j = 0, run; j < numSums; j += run) {
     run = j + shape.width <= numSums ? shape.width : 1;
     put(ValueRange(sums).slice(j, run), stack,
-        add(stackPlace(line, j), j % shape.width));
+        add(placeOf(line, j), j % shape.width));
   }
   putStates(dx, dxs, first);
   putStates(drate, drates, first);
@@ -178,12 +237,13 @@ Value SelectiveGrad::placeOfSum(Value m, Value part, Value line,
              rem(j, shape.width));
 }
 
-/// Sums what the warps have of a row, number 0 of b and 1 of c, and stores it.
+/// Sums what the warps have of a row, number 0 of b and 1 of c, and stores it,
+/// or adds it to what the block's tiles before this one have.
 void SelectiveGrad::storeRowsOf(Value result, Value first, int64_t number) {
   Value buffer = destinationOf(result);
   auto type = cast<MemRefType>(buffer.getType()); // (S, B, L, [G,] N)
   int64_t groups = type.getRank() == 5 ? type.getDimSize(3) : 1;
-  int64_t sharers = sharersOf(in, shape, groups);
+  int64_t sharers = sharersOf(grad, groups);
   int64_t elements = shape.steps * shape.padded;
   auto storeOne = [&](Value at) {
     Value t = div(at, shape.padded), n = rem(at, shape.padded);
@@ -216,6 +276,10 @@ void SelectiveGrad::storeRowsOf(Value result, Value first, int64_t number) {
         if (type.getRank() == 5)
           to.push_back(div(base, in.channels / groups));
         to.push_back(n);
+        if (part == 0 && turn) {
+          Value zero = index(0);
+          sum = plus(load(buffer, to, below(zero, turn)), sum);
+        }
         // Parts beyond those that share the row are zero.
         Value there = part + sharers <= type.getDimSize(0)
                           ? Value()

@@ -1,6 +1,7 @@
 //===- SelectiveScanGradThreads.cpp - its gradient on a GPU ---------------===//
 //
-// The shape of a block, what it reads and what it writes of a chunk.
+// What a block reads, the order of chunks and spans, and what it writes of
+// them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -11,286 +12,256 @@ using namespace heddle;
 
 static constexpr double kLn2 = 0.6931471805599453;
 
-/// Does not depend on a target: partial sums are laid out before there is one.
-static SelectiveShape gradientShape(const SelectiveOperands &in) {
-  SelectiveShape s{};
-  s.width = in.states <= 8 ? 2 : 4;
-  // At most 16 lanes: half a warp's states make room for two rows of sums. At
-  // least 4, as a thread keeps what 8 steps of a chunk read in registers.
-  constexpr int64_t kMaxColumns = 8;
-  s.steps = 32;
-  s.splitInto(in.states, 8, 16);
-  if (s.lanes < 4)
-    s.split(in.states, 4);
-  // Divisions of positions by other sizes take more registers than the states.
-  s.perLane = llvm::PowerOf2Ceil(s.perLane);
-  s.padded = s.perLane * s.lanes;
-  // Shared memory for the states of a chunk, which has at least half as many
-  // steps as the block has channels.
-  int64_t room = s.padded <= 32 ? 8192 : 16384;
-  auto fits = [&](int64_t channels, int64_t steps) {
-    return channels * steps * s.padded <= room * stepsTogether(s) &&
-           steps <= kMaxColumns * s.lanes;
-  };
-  s.channels = std::min<int64_t>(64, llvm::PowerOf2Ceil(in.groupSize));
-  while (s.channels > 1 &&
-         (!fits(s.channels, std::max<int64_t>(s.channels / 2, 8)) ||
-          s.threads() > 256))
-    s.channels /= 2;
-  while (s.lanes < 16 &&
-         (s.threads() < 32 || (s.threads() < 128 && s.perLane > s.width)))
-    s.split(in.states, 2 * s.lanes);
-  s.channels = std::max(s.channels, 32 / s.lanes);
-  while (s.steps > 1 && s.steps > s.channels / 2 && !fits(s.channels, s.steps))
-    s.steps /= 2;
-  // A single chunk keeps nothing.
-  if (in.length < s.steps)
-    s.steps = llvm::PowerOf2Ceil(std::max<int64_t>(1, in.length));
-  s.count(in);
-  return s;
-}
-
-static int64_t groupsOf(Value rows) {
-  auto type = cast<ShapedType>(rows.getType());
-  return type.getRank() == 4 ? type.getDimSize(2) : 1;
-}
-
-int64_t heddle::selectiveScanThreadParts(SelectiveScanGradOp op,
-                                         const TileTarget &) {
-  SelectiveOperands in = SelectiveOperands::of(op);
-  SelectiveShape s = gradientShape(in);
-  return std::max(sharersOf(in, s, groupsOf(op.getB())),
-                  sharersOf(in, s, groupsOf(op.getC())));
-}
-
 //===----------------------------------------------------------------------===//
 // Chunks
 //===----------------------------------------------------------------------===//
 
-ThreadBuilder::Values SelectiveGrad::loadForward(Value first) {
-  return loadChunk(first, [&](bool whole, Values &values) {
-    loadColumns(in.u, first, whole, values);
-    loadColumns(in.delta, first, whole, values);
-    loadRows(in.b, first, whole, values);
-  });
+/// What the walks forward over a chunk read: u, delta and rows of b, span by
+/// span.
+ThreadBuilder::Values SelectiveGrad::loadInputs(Value first) {
+  auto form = [&](bool whole) {
+    Values values;
+    for (int64_t span = 0; span < grad.spans; ++span) {
+      Value begin = add(first, span * shape.steps);
+      loadColumns(in.u, begin, whole, values);
+      loadColumns(in.delta, begin, whole, values);
+      if (!manyStates())
+        loadRows(in.b, begin, whole, values);
+    }
+    return values;
+  };
+  if (length % grad.chunk() == 0)
+    return form(true);
+  Value last = add(first, grad.chunk() - 1);
+  return when(
+      below(last, length), [&] { return form(true); },
+      [&] { return form(false); });
 }
 
-ThreadBuilder::Values SelectiveGrad::loadBackward(Value first) {
+void SelectiveGrad::putInputs(ValueRange values, Value first) {
+  int64_t columns = columnsPerThread();
+  for (int64_t span = 0; span < grad.spans; ++span) {
+    Value offset = index(span * shape.steps), begin = add(first, offset);
+    ValueRange u = take(values, columns), delta = take(values, columns);
+    if (manyStates())
+      copyRows(in.b, begin, bs, offset);
+    else
+      putRows(take(values, rowsPerThread()), bs, offset);
+    putResets(begin, offset);
+    for (int64_t i = 0; i < columns; ++i) {
+      Value raw = rawSize(delta[i]);
+      Value numbers[2] = {in.softplus ? softplus(raw) : raw, u[i]};
+      when(hasColumn(i), [&] {
+        Value at = place(add(offset, columnStep(i)), column);
+        put(ValueRange(numbers), xs, mul(at, 2));
+      });
+    }
+  }
+}
+
+/// What the walk backward over a span reads.
+ThreadBuilder::Values SelectiveGrad::loadSpan(Value first) {
   return loadChunk(first, [&](bool whole, Values &values) {
-    loadColumns(in.u, first, whole, values);
-    loadColumns(in.delta, first, whole, values);
     loadColumns(bufferOf(op.getDy()), first, whole, values);
     if (in.z)
       loadColumns(in.z, first, whole, values);
-    if (manyStates())
-      return;
-    loadRows(in.b, first, whole, values);
-    loadRows(in.c, first, whole, values);
+    if (!manyStates())
+      loadRows(in.c, first, whole, values);
   });
 }
 
-/// Rows of one of b and c of a chunk, from memory.
-void SelectiveGrad::copyRows(Value buffer, Value first, Value shared) {
+SelectiveGrad::Span SelectiveGrad::putSpan(ValueRange values, Value first) {
+  int64_t columns = columnsPerThread();
+  Span span;
+  span.dy = take(values, columns);
+  if (in.z)
+    span.z = take(values, columns);
+  if (manyStates())
+    copyRows(in.c, first, cs);
+  else
+    putRows(values, cs);
+  for (int64_t i = 0; i < columns; ++i) {
+    Value ds = span.dy[i];
+    if (in.z)
+      ds = times(ds, times(span.z[i], sigmoid(span.z[i])));
+    when(hasColumn(i), [&] { put(ds, dss, place(columnStep(i), column)); });
+  }
+  return span;
+}
+
+/// Rows of one of b and c, from memory.
+void SelectiveGrad::copyRows(Value buffer, Value first, Value shared,
+                             Value firstRow) {
   Values rows = loadChunk(first, [&](bool whole, Values &values) {
     loadRows(buffer, first, whole, values);
   });
-  putRows(rows, shared);
+  putRows(rows, shared, firstRow);
 }
 
-void SelectiveGrad::putSizes(const Columns &columns, bool backward) {
-  for (int64_t i = 0; i < columnsPerThread(); ++i) {
-    auto [dt, x] = sizes(columns.u[i], columns.delta[i]);
-    Value ds;
-    if (backward) {
-      ds = columns.dy[i];
-      if (in.z) {
-        Value z = columns.z[i];
-        ds = times(ds, times(z, sigmoid(z)));
-      }
-    }
-    Value numbers[2] = {dt, x};
-    when(hasColumn(i), [&] {
-      Value at = place(columnStep(i), column);
-      put(ValueRange(numbers), xs, mul(at, 2));
-      if (backward)
-        put(ds, dss, at);
-    });
-  }
-}
-
-Value SelectiveGrad::startsAt(Value t) {
-  if (!resets)
-    return {};
-  return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::ONE,
-                               get(resets, t), number(0.0));
-}
-
-ThreadBuilder::Values SelectiveGrad::advance(Value t, ValueRange states) {
-  Values sizes = get(xs, mul(place(t, owner), 2), 2), brow = rowOf(bs, t);
-  Value starts = startsAt(t);
-  Values next;
-  for (int64_t k = 0; k < shape.perLane; ++k) {
-    Value before = starts ? select(starts, number(0.0), states[k]) : states[k];
-    next.push_back(
-        fma(exp2(times(sizes[0], rate[k])), before, times(sizes[1], brow[k])));
-  }
-  return next;
+/// Spans of a chunk that have a step.
+Value SelectiveGrad::spansOf(Value first) {
+  if (grad.spans == 1 || length % grad.chunk() == 0)
+    return index(grad.spans);
+  Value left = sub(index(length + shape.steps - 1), first);
+  return arith::MinSIOp::create(b, loc, div(left, shape.steps),
+                                index(grad.spans));
 }
 
 //===----------------------------------------------------------------------===//
 // States at the start of chunks
 //===----------------------------------------------------------------------===//
 
-/// Where db or dc holds state k of this thread's channel for a chunk: the row
-/// of a step for each channel, those of dc once the steps are used up. Returns
-/// whether the row is one of this result (null: always).
-Value SelectiveGrad::boundary(Value result, Value first, Values &at,
-                              int64_t k) {
-  Value buffer = destinationOf(result);
+/// Where state k before a chunk, not the first one, is. In scratch memory the
+/// threads of a block lie side by side.
+ThreadBuilder::Values SelectiveGrad::placeOfStates(Value chunk, int64_t k) {
+  Value before = add(chunk, -1);
+  if (hasStates())
+    return {batch, before, add(base, owner), state(k)};
+  Value at = mul(add(thread, k / shape.width * shape.threads()), shape.width);
+  return {add(mul(block, chunks() - 2), before), add(at, k % shape.width)};
+}
+
+/// The same in rows of db or dc: the row of a step for each channel, those of
+/// dc once the steps are used up. Returns whether the row is one of this result
+/// (null: always).
+Value SelectiveGrad::placeInRows(bool second, Value chunk, int64_t k,
+                                 Values &at) {
+  Value buffer = destinationOf(second ? op.getDc() : op.getDb());
   auto type = cast<MemRefType>(buffer.getType()); // (S, B, L, [G,] N)
   int64_t groups = type.getRank() == 5 ? type.getDimSize(3) : 1;
-  bool second = result == op.getDc();
-  Value line = second ? add(owner, -shape.steps) : owner;
-  at = {rem(tile, sharersOf(in, shape, groups)), batch,
-        position(add(first, line))};
+  Value line = second ? add(owner, -grad.chunk()) : owner;
+  at = {rem(tile, sharersOf(grad, groups)), batch,
+        position(add(mul(chunk, grad.chunk()), line))};
   if (type.getRank() == 5)
     at.push_back(div(base, in.channels / groups));
   at.push_back(state(k));
   if (second)
     return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, owner,
-                                 index(shape.steps));
-  return shape.channels > shape.steps ? below(owner, shape.steps) : Value();
+                                 index(grad.chunk()));
+  return shape.channels > grad.chunk() ? below(owner, grad.chunk()) : Value();
 }
 
-void SelectiveGrad::saveStates(ValueRange states, Value first) {
+void SelectiveGrad::saveStates(ValueRange states, Value chunk) {
   for (int64_t k = 0; k < shape.perLane; ++k) {
-    Values at;
-    Value here = boundary(op.getDb(), first, at, k);
-    Value exists = both(isState(k), isOwner);
-    store(states[k], destinationOf(op.getDb()), at, both(exists, here));
-    if (shape.channels <= shape.steps)
+    if (op.getScratch()) {
+      store(states[k], destinationOf(op.getScratch()), placeOfStates(chunk, k));
       continue;
-    here = boundary(op.getDc(), first, at, k);
-    store(states[k], destinationOf(op.getDc()), at, both(exists, here));
+    }
+    for (bool second : {false, true}) {
+      if (second && shape.channels <= grad.chunk())
+        continue;
+      Values at;
+      Value here = placeInRows(second, chunk, k, at);
+      store(states[k], destinationOf(second ? op.getDc() : op.getDb()), at,
+            both(both(isState(k), isOwner), here));
+    }
   }
 }
 
-/// The states that a chunk, not the last one, starts from; zeros before the
-/// first chunk.
+/// The states that a chunk starts from.
 ThreadBuilder::Values SelectiveGrad::loadStatesOf(Value chunk) {
+  if (!hasStates() && chunks() <= 2)
+    return initialStates();
+  auto loadOne = [&](int64_t k) {
+    Value exists = both(isState(k), isOwner);
+    if (hasStates())
+      return load(bufferOf(op.getChunkStates()), placeOfStates(chunk, k),
+                  exists);
+    if (op.getScratch())
+      return load(destinationOf(op.getScratch()), placeOfStates(chunk, k));
+    Values at;
+    Value here = placeInRows(/*second=*/false, chunk, k, at);
+    Value v = load(destinationOf(op.getDb()), at, both(exists, here));
+    if (shape.channels <= grad.chunk())
+      return v;
+    Value there = placeInRows(/*second=*/true, chunk, k, at);
+    Value w = load(destinationOf(op.getDc()), at, both(exists, there));
+    return select(there, w, v);
+  };
   Value zero = index(0);
-  auto zeros = [&] { return Values(shape.perLane, number(0.0)); };
   return when(
       below(zero, chunk),
       [&] {
-        Value first = mul(chunk, shape.steps);
         Values states;
-        for (int64_t k = 0; k < shape.perLane; ++k) {
-          Values at;
-          Value exists = both(isState(k), isOwner);
-          Value here = boundary(op.getDb(), first, at, k);
-          Value v = load(destinationOf(op.getDb()), at, both(exists, here));
-          if (shape.channels > shape.steps) {
-            Values other;
-            Value there = boundary(op.getDc(), first, other, k);
-            Value w =
-                load(destinationOf(op.getDc()), other, both(exists, there));
-            v = select(there, w, v);
-          }
-          states.push_back(v);
-        }
+        for (int64_t k = 0; k < shape.perLane; ++k)
+          states.push_back(loadOne(k));
         return states;
       },
-      [&] {
-        if (!in.initialState)
-          return zeros();
-        return when(
-            equal(chunk, 0), [&] { return initialStates(); }, zeros);
-      });
+      [&] { return initialStates(); });
 }
 
-/// Walks over all chunks but the last; returns the states before that.
+/// The states before the last chunk, with those before the others in memory.
 ThreadBuilder::Values SelectiveGrad::statesAtChunks() {
+  int64_t count = chunks();
+  if (count <= 1 || hasStates())
+    return loadStatesOf(index(std::max<int64_t>(0, count - 1)));
   Values carried = initialStates();
-  if (numChunks() <= 1)
-    return carried;
-  int64_t columns = columnsPerThread(), rows = rowsPerThread();
-  llvm::append_range(carried, loadForward(index(0)));
-  Values last =
-      loop(index(0), index(numChunks() - 1), carried,
-           [&](Value i, ValueRange values) {
-             Value first = mul(i, shape.steps);
-             Values states = take(values, shape.perLane);
-             Columns c;
-             c.u = take(values, columns);
-             c.delta = take(values, columns);
-             putRows(take(values, rows), bs);
-             putResets(first);
-             putSizes(c, /*backward=*/false);
-             Value zero = index(0);
-             when(below(zero, i), [&] { saveStates(states, first); });
-             barrier();
-             Value next = add(i, 1);
-             Values none(2 * columns + rows, number(0.0));
-             Values ahead = when(
-                 below(next, numChunks() - 1),
-                 [&] { return loadForward(mul(next, shape.steps)); },
-                 [&] { return none; });
-             Values result =
-                 loop(index(0), index(shape.steps), states,
-                      [&](Value t, ValueRange h) { return advance(t, h); });
-             barrier();
-             llvm::append_range(result, ahead);
-             return result;
-           });
+  llvm::append_range(carried, loadInputs(index(0)));
+  Values last = loop(
+      index(0), index(count - 1), carried, [&](Value i, ValueRange values) {
+        Value first = mul(i, grad.chunk()), zero = index(0);
+        ValueRange states = take(values, shape.perLane);
+        openChunk(i);
+        putInputs(values, first);
+        if (chunks() > 2)
+          when(below(zero, i), [&] { saveStates(states, i); });
+        barrier();
+        Value next = add(i, 1);
+        Values none(numbersOfInputs(), number(0.0));
+        Values ahead = when(
+            below(next, count - 1),
+            [&] { return loadInputs(mul(next, grad.chunk())); },
+            [&] { return none; });
+        Values result =
+            loop(index(0), index(grad.chunk()), states,
+                 [&](Value t, ValueRange h) { return advance(t, h); });
+        barrier();
+        llvm::append_range(result, ahead);
+        return result;
+      });
   last.resize(shape.perLane);
   return last;
-}
-
-/// What the chunk before this one reads, and the states that it starts from.
-ThreadBuilder::Values SelectiveGrad::loadBefore(Value chunk) {
-  Values none(shape.perLane + (readsAhead() ? numbersOfChunk() : 0),
-              number(0.0));
-  if (numChunks() <= 1)
-    return none;
-  Value zero = index(0);
-  return when(
-      below(zero, chunk),
-      [&] {
-        Value before = add(chunk, -1);
-        Values values = loadStatesOf(before);
-        if (readsAhead())
-          llvm::append_range(values, loadBackward(mul(before, shape.steps)));
-        return values;
-      },
-      [&] { return none; });
 }
 
 //===----------------------------------------------------------------------===//
 // Results
 //===----------------------------------------------------------------------===//
 
-void SelectiveGrad::finish(Value first, const Columns &columns, Sums &sums) {
+/// The derivative of softplus where that is `dt`: 1 - e^-dt, by its series
+/// where the difference would cancel.
+Value SelectiveGrad::slopeOf(Value dt) {
+  // dt (1 - dt/2 (1 - dt/3 (...))); the first term left out is below 2^-26.
+  Value small = number(1.0);
+  for (int i = 8; i > 1; --i)
+    small = fma(times(dt, number(-1.0 / i)), small, number(1.0));
+  Value large = minus(number(1.0), exp(arith::NegFOp::create(b, loc, dt)));
+  Value isSmall =
+      arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, dt, number(0.5));
+  return select(isSmall, times(dt, small), large);
+}
+
+void SelectiveGrad::finish(Value first, Value offset, const Span &span,
+                           Carried &sums) {
   for (int64_t i = 0; i < columnsPerThread(); ++i) {
-    Value exists = hasStep(first, i);
     Values read = when(
-        exists,
+        hasStep(first, i),
         [&] {
           Value at = place(columnStep(i), column);
-          Values all = {get(dxs, at), get(drates, at), get(dss, at),
-                        get(xs, mul(at, 2))};
+          Values all = {get(dxs, at), get(drates, at), get(dss, at)};
+          Value ofChunk = place(add(offset, columnStep(i)), column);
+          llvm::append_range(all, get(xs, mul(ofChunk, 2), 2));
           if (in.z)
             all.push_back(get(outs, at));
           return all;
         },
-        [&] { return Values(in.z ? 5 : 4, number(0.0)); });
-    Value dx = read[0], drate = read[1], ds = read[2], u = columns.u[i];
-    Value du = times(dx, read[3]);
+        [&] { return Values(in.z ? 6 : 5, number(0.0)); });
+    Value dx = read[0], drate = read[1], ds = read[2];
+    Value dt = read[3], u = read[4], du = times(dx, dt);
     if (skip)
       du = fma(skip, ds, du);
     Value ddelta = fma(dx, u, times(drate, number(kLn2)));
     if (in.softplus)
-      ddelta = times(ddelta, softplusSlope(rawSize(columns.delta[i])));
+      ddelta = times(ddelta, slopeOf(dt));
     if (sums.dd)
       sums.dd = fma(ds, u, sums.dd);
     if (sums.dbias)
@@ -299,14 +270,14 @@ void SelectiveGrad::finish(Value first, const Columns &columns, Sums &sums) {
     storeColumn(ddelta, destinationOf(op.getDdelta()), first, i);
     if (!in.z)
       continue;
-    Value s = read[4], z = columns.z[i];
+    Value s = read[5], z = span.z[i];
     if (skip)
       s = fma(skip, u, s);
     // silu'(z) = sigmoid + z sigmoid (1 - sigmoid)
     Value half = sigmoid(z);
     Value slope = fma(times(z, half), minus(number(1.0), half), half);
-    storeColumn(times(times(columns.dy[i], s), slope),
-                destinationOf(op.getDz()), first, i);
+    storeColumn(times(times(span.dy[i], s), slope), destinationOf(op.getDz()),
+                first, i);
   }
 }
 
@@ -323,109 +294,221 @@ void SelectiveGrad::storeColumnSum(Value sum, Value result) {
   barrier();
 }
 
-void SelectiveGrad::build() {
-  open();
+//===----------------------------------------------------------------------===//
+// The block
+//===----------------------------------------------------------------------===//
+
+ThreadBuilder::Values SelectiveGrad::flat(const Carried &carried) {
+  Values values(carried.g);
+  llvm::append_range(values, carried.da);
+  for (Value v : {carried.dd, carried.dbias})
+    if (v)
+      values.push_back(v);
+  return values;
+}
+
+SelectiveGrad::Carried SelectiveGrad::unflat(ValueRange values) {
+  Carried carried;
+  carried.g = take(values, shape.perLane);
+  carried.da = take(values, shape.perLane);
+  if (op.getDd())
+    carried.dd = take(values, 1)[0];
+  if (op.getDdeltaBias())
+    carried.dbias = take(values, 1)[0];
+  return carried;
+}
+
+/// A span from the states before it. `whileWalking` emits what may be under way
+/// meanwhile.
+void SelectiveGrad::walkSpan(Value first, Value offset, ValueRange states,
+                             ValueRange numbers, Carried &carried,
+                             function_ref<void()> whileWalking) {
+  Span span = putSpan(numbers, first);
+  barrier();
+  whileWalking();
+  walkForward(first, offset, states);
+  Values both(carried.g);
+  llvm::append_range(both, carried.da);
+  Values walked = walkBackward(first, offset, both);
+  ValueRange rest(walked);
+  carried.g = take(rest, shape.perLane);
+  carried.da = take(rest, shape.perLane);
+  barrier();
+  finish(first, offset, span, carried);
+  storeRowsOf(op.getDb(), first, 0);
+  storeRowsOf(op.getDc(), first, 1);
+}
+
+/// A chunk whose inputs are in shared memory, `numbers` those of its last span.
+void SelectiveGrad::walkChunk(Value first, ValueRange states,
+                              ValueRange numbers, Carried &carried,
+                              function_ref<void()> whileWalking) {
+  Value spans = spansOf(first);
+  if (grad.spans == 1)
+    return walkSpan(first, index(0), states, numbers, carried, whileWalking);
+  barrier();
+  whileWalking();
+  Values values = walkSpans(spans, states);
+  llvm::append_range(values, numbers);
+  llvm::append_range(values, flat(carried));
+  Values last = loop(index(0), spans, values, [&](Value i, ValueRange values) {
+    ValueRange h = take(values, shape.perLane);
+    ValueRange now = take(values, numbersOfSpan());
+    Carried c = unflat(values);
+    Value number = sub(add(spans, -1), i), zero = index(0);
+    Value offset = mul(number, shape.steps), begin = add(first, offset);
+    Values ahead;
+    auto loadAhead = [&] {
+      ahead = when(
+          below(zero, number),
+          [&] { return loadSpan(sub(begin, index(shape.steps))); },
+          [&] { return Values(numbersOfSpan(), this->number(0.0)); });
+    };
+    walkSpan(begin, offset, h, now, c, [&] {
+      if (!manyStates())
+        loadAhead();
+    });
+    Values next = when(
+        below(zero, number), [&] { return kept(lines, add(number, -1)); },
+        [&] { return Values(shape.perLane, this->number(0.0)); });
+    if (manyStates())
+      loadAhead();
+    llvm::append_range(next, ahead);
+    llvm::append_range(next, flat(c));
+    return next;
+  });
+  carried =
+      unflat(ValueRange(last).drop_front(shape.perLane + numbersOfSpan()));
+}
+
+void SelectiveGrad::walkTile(Value number) {
+  openTile(div(tile, grad.blocks), number);
   loadConstants();
+  int64_t count = chunks();
+  auto loadAll = [&](Value first) {
+    Values numbers = loadInputs(first);
+    Value lastSpan = add(first, mul(add(spansOf(first), -1), shape.steps));
+    llvm::append_range(numbers, loadSpan(lastSpan));
+    return numbers;
+  };
+  Values values = statesAtChunks();
+  if (readsAhead())
+    llvm::append_range(
+        values,
+        loadAll(index(std::max<int64_t>(0, (count - 1) * grad.chunk()))));
+  int64_t ahead = values.size();
+  Carried carried;
+  carried.g = Values(shape.perLane, this->number(0.0));
+  if (op.getDfinalState())
+    carried.g = loadStates(bufferOf(op.getDfinalState()), /*batched=*/true);
+  carried.da = Values(shape.perLane, this->number(0.0));
+  if (op.getDd())
+    carried.dd = this->number(0.0);
+  if (op.getDdeltaBias())
+    carried.dbias = this->number(0.0);
+  llvm::append_range(values, flat(carried));
+  values =
+      loop(index(0), index(count), values, [&](Value i, ValueRange values) {
+        Value chunk = sub(index(count - 1), i);
+        Value first = mul(chunk, grad.chunk()), zero = index(0);
+        ValueRange states = take(values, shape.perLane);
+        openChunk(chunk);
+        Values now;
+        if (!readsAhead())
+          now = loadAll(first);
+        ValueRange numbers =
+            readsAhead() ? take(values, numbersOfInputs() + numbersOfSpan())
+                         : ValueRange(now);
+        Carried c = unflat(values);
+        putInputs(take(numbers, numbersOfInputs()), first);
+        // What the chunk before reads, and the states that it starts from:
+        // where they are many, registers do not hold them over the walks.
+        Values next;
+        auto loadBefore = [&] {
+          Values none(ahead, this->number(0.0));
+          if (count <= 1) {
+            next = none;
+            return;
+          }
+          next = when(
+              below(zero, chunk),
+              [&] {
+                Value before = add(chunk, -1);
+                Values values = loadStatesOf(before);
+                if (readsAhead())
+                  llvm::append_range(values,
+                                     loadAll(mul(before, grad.chunk())));
+                return values;
+              },
+              [&] { return none; });
+        };
+        walkChunk(first, states, numbers, c, [&] {
+          if (!manyStates())
+            loadBefore();
+        });
+        if (manyStates())
+          loadBefore();
+        llvm::append_range(next, flat(c));
+        return next;
+      });
+  carried = unflat(ValueRange(values).drop_front(ahead));
+  // Rows of the last span have been read.
+  if (op.getDd() || op.getDdeltaBias())
+    barrier();
+  storeStates(carried.da, destinationOf(op.getDa()), batch);
+  if (op.getDinitialState())
+    storeStates(carried.g, destinationOf(op.getDinitialState()), batch);
+  if (op.getDd())
+    storeColumnSum(carried.dd, op.getDd());
+  if (op.getDdeltaBias())
+    storeColumnSum(carried.dbias, op.getDdeltaBias());
+}
+
+void SelectiveGrad::build() {
+  openBlocks(grad.groups * grad.blocks);
   int64_t cells = shape.steps * shape.channels;
-  xs = shared(2 * cells);
+  int64_t line = shape.threads() * shape.perLane;
+  xs = shared(2 * grad.chunk() * shape.channels);
+  bs = shared(grad.chunk() * shape.padded);
+  if (grad.spans > 1)
+    lines = shared((grad.spans - 1) * line);
   dss = shared(cells);
-  bs = shared(shape.steps * shape.padded);
   cs = shared(shape.steps * shape.padded);
-  stack =
-      shared(std::max<int64_t>(1, lines()) * shape.threads() * shape.perLane);
+  stack = shared(linesOfStack(grad, length) * line);
   dxs = shared(cells);
   drates = shared(cells);
   if (in.z)
     outs = shared(cells);
   if (resetIds)
-    resets = shared(shape.steps);
-  int64_t columns = columnsPerThread(), rows = rowsPerThread();
-  int64_t count = numChunks();
-  Values carried = statesAtChunks();
-  if (readsAhead())
-    llvm::append_range(
-        carried,
-        loadBackward(index(std::max<int64_t>(0, (count - 1) * shape.steps))));
-  Values g(shape.perLane, number(0.0));
-  if (op.getDfinalState())
-    g = loadStates(bufferOf(op.getDfinalState()), /*batched=*/true);
-  llvm::append_range(carried, g);
-  carried.append(shape.perLane, number(0.0)); // da
-  if (op.getDd())
-    carried.push_back(number(0.0));
-  if (op.getDdeltaBias())
-    carried.push_back(number(0.0));
-  Values last =
-      loop(index(0), index(count), carried, [&](Value i, ValueRange values) {
-        Value chunk = sub(index(count - 1), i), first = mul(chunk, shape.steps);
-        ValueRange states = take(values, shape.perLane);
-        Values now;
-        if (!readsAhead())
-          now = loadBackward(first);
-        ValueRange numbers =
-            readsAhead() ? take(values, numbersOfChunk()) : ValueRange(now);
-        Columns c;
-        c.u = take(numbers, columns);
-        c.delta = take(numbers, columns);
-        c.dy = take(numbers, columns);
-        if (in.z)
-          c.z = take(numbers, columns);
-        if (manyStates()) {
-          copyRows(in.b, first, bs);
-          copyRows(in.c, first, cs);
-        } else {
-          putRows(take(numbers, rows), bs);
-          putRows(take(numbers, rows), cs);
-        }
-        putResets(first);
-        putSizes(c, /*backward=*/true);
-        barrier();
-        // What the chunk before reads, and the states that it starts from:
-        // where they are many, registers do not hold them over the walks.
-        Values ahead;
-        if (!manyStates())
-          ahead = loadBefore(chunk);
-        walkForward(first, states);
-        Values walked = walkBackward(first, take(values, 2 * shape.perLane));
-        Sums sums;
-        if (op.getDd())
-          sums.dd = take(values, 1)[0];
-        if (op.getDdeltaBias())
-          sums.dbias = take(values, 1)[0];
-        barrier();
-        finish(first, c, sums);
-        storeRowsOf(op.getDb(), first, 0);
-        storeRowsOf(op.getDc(), first, 1);
-        barrier();
-        if (manyStates())
-          ahead = loadBefore(chunk);
-        llvm::append_range(ahead, walked);
-        for (Value v : {sums.dd, sums.dbias})
-          if (v)
-            ahead.push_back(v);
-        return ahead;
-      });
-  ValueRange rest = ValueRange(last).drop_front(
-      shape.perLane + (readsAhead() ? numbersOfChunk() : 0));
-  g = take(rest, shape.perLane);
-  storeStates(take(rest, shape.perLane), destinationOf(op.getDa()), batch);
-  if (op.getDinitialState())
-    storeStates(g, destinationOf(op.getDinitialState()), batch);
-  if (op.getDd())
-    storeColumnSum(take(rest, 1)[0], op.getDd());
-  if (op.getDdeltaBias())
-    storeColumnSum(take(rest, 1)[0], op.getDdeltaBias());
+    resets = shared(grad.chunk());
+  Value first = mul(rem(tile, grad.blocks), grad.tilesOfBlock);
+  if (grad.tilesOfBlock == 1)
+    return walkTile(first);
+  Value left = sub(index(shape.tilesPerGroup), first);
+  Value count = arith::MinSIOp::create(b, loc, left, index(grad.tilesOfBlock));
+  loop(index(0), count, {}, [&](Value i, ValueRange) {
+    turn = i;
+    walkTile(add(first, i));
+    return Values();
+  });
 }
 
 LogicalResult heddle::buildSelectiveScanGradThreads(SelectiveScanGradOp op,
                                                     func::FuncOp kernel,
-                                                    const TileTarget &target) {
+                                                    const TileTarget &) {
   std::optional<int64_t> parts = op.getPartialSums();
-  if (!parts || *parts != selectiveScanThreadParts(op, target))
-    return op.emitOpError("expected partial_sums of a GPU; run "
+  SelectiveGradPlan plan = selectiveGradPlan(op);
+  auto scratch = op.getScratch()
+                     ? cast<RankedTensorType>(op.getScratch().getType())
+                     : RankedTensorType();
+  bool hasScratch = scratch
+                        ? scratch.getShape() == ArrayRef<int64_t>(plan.scratch)
+                        : plan.scratch[0] == 0;
+  if (!parts || *parts != plan.parts || !hasScratch)
+    return op.emitOpError("expected partial_sums and scratch of a GPU; run "
                           "heddle-split-scans with matrix-units first");
   SelectiveOperands in = SelectiveOperands::of(op);
-  SelectiveShape shape = gradientShape(in);
+  SelectiveGradShape shape = selectiveGradShape(op);
   if (shape.perLane > 16)
     return op.emitOpError("expected at most 256 states to a channel on a GPU, "
                           "got ")

@@ -22,6 +22,7 @@ private:
   Values load(Value first);
   Values step(Value t, ValueRange states, Value &sum);
   Values walk(ValueRange states);
+  void keep(ValueRange states, Value first);
   void finish(Value first, ValueRange u, ValueRange z);
 
   SelectiveScanOp op;
@@ -92,6 +93,20 @@ ThreadBuilder::Values Forward::walk(ValueRange states) {
               });
 }
 
+/// Leaves the states before a chunk of the gradient that starts here.
+void Forward::keep(ValueRange states, Value first) {
+  if (!op.getChunkStates())
+    return;
+  int64_t chunk = *op.getChunk();
+  Value zero = index(0), starts = below(zero, first);
+  if (chunk != shape.steps)
+    starts = both(starts, equal(rem(first, chunk), 0));
+  when(starts, [&] {
+    storeStates(states, destinationOf(op.getChunkStates()),
+                {batch, add(div(first, chunk), -1)});
+  });
+}
+
 void Forward::finish(Value first, ValueRange u, ValueRange z) {
   for (int64_t i = 0; i < columnsPerThread(); ++i) {
     when(hasStep(first, i), [&] {
@@ -130,6 +145,7 @@ void Forward::build() {
         putRows(take(rows), bs);
         putRows(take(rows), cs);
         putResets(first);
+        keep(states, first);
         for (int64_t c = 0; c < columns; ++c)
           when(hasColumn(c), [&] {
             auto [dt, x] = sizes(u[c], delta[c]);
@@ -157,6 +173,9 @@ LogicalResult heddle::buildSelectiveScanThreads(SelectiveScanOp op,
                                                 const TileTarget &target) {
   SelectiveOperands in = SelectiveOperands::of(op);
   SelectiveShape shape = selectiveShape(in, target);
+  // States leave between chunks.
+  while (op.getChunkStates() && *op.getChunk() % shape.steps != 0)
+    shape.steps /= 2;
   if (shape.perLane > 32)
     return op.emitOpError("expected at most 1024 states to a channel on a GPU, "
                           "got ")

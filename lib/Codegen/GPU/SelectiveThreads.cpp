@@ -87,21 +87,29 @@ SelectiveShape heddle::selectiveShape(const SelectiveOperands &in,
 //===----------------------------------------------------------------------===//
 
 void SelectiveThreads::open() {
-  openGrid(std::max<int64_t>(1, in.batch * shape.tiles), shape.threads());
+  openBlocks(shape.tiles);
+  openTile(div(tile, shape.tilesPerGroup), rem(tile, shape.tilesPerGroup));
+}
+
+void SelectiveThreads::openBlocks(int64_t blocksOfBatch) {
+  openGrid(std::max<int64_t>(1, in.batch * blocksOfBatch), shape.threads());
   kernel->setAttr(kKernelTile, b.getStringAttr(shape.name()));
-  batch = div(block, shape.tiles);
-  tile = rem(block, shape.tiles);
+  batch = div(block, blocksOfBatch);
+  tile = rem(block, blocksOfBatch);
   owner = div(thread, shape.lanes);
   part = rem(thread, shape.lanes);
   column = rem(thread, shape.channels);
   row = div(thread, shape.channels);
-  Value inGroup = mul(rem(tile, shape.tilesPerGroup), shape.channels);
-  base = add(mul(div(tile, shape.tilesPerGroup), in.groupSize), inGroup);
-  int64_t group = std::min(in.groupSize, in.channels);
-  if (group != 0 && group % shape.channels == 0)
+}
+
+void SelectiveThreads::openTile(Value group, Value number) {
+  Value inGroup = mul(number, shape.channels);
+  base = add(mul(group, in.groupSize), inGroup);
+  int64_t size = std::min(in.groupSize, in.channels);
+  if (size != 0 && size % shape.channels == 0)
     return;
-  isOwner = below(add(inGroup, owner), group);
-  isColumn = below(add(inGroup, column), group);
+  isOwner = below(add(inGroup, owner), size);
+  isColumn = below(add(inGroup, column), size);
 }
 
 void SelectiveThreads::loadConstants() {
@@ -203,18 +211,20 @@ void SelectiveThreads::loadRows(Value buffer, Value first, bool whole,
   }
 }
 
-void SelectiveThreads::putRows(ValueRange values, Value shared) {
+void SelectiveThreads::putRows(ValueRange values, Value shared,
+                               Value firstRow) {
   int64_t elements = shape.steps * shape.padded;
   for (auto [i, v] : llvm::enumerate(values)) {
     Value at = add(thread, i * shape.threads()), number = v;
     Value exists;
     if (elements % shape.threads() != 0)
       exists = below(at, elements);
-    when(exists, [&] { put(number, shared, at); });
+    Value to = firstRow ? add(at, mul(firstRow, shape.padded)) : at;
+    when(exists, [&] { put(number, shared, to); });
   }
 }
 
-void SelectiveThreads::putResets(Value first) {
+void SelectiveThreads::putResets(Value first, Value firstPlace) {
   if (!resetIds)
     return;
   if (!resets)
@@ -224,7 +234,8 @@ void SelectiveThreads::putResets(Value first) {
   auto putOne = [&](Value at) {
     Value step = add(first, at);
     Value starts = startsSegment(step, below(step, length));
-    put(select(starts, number(1.0), number(0.0)), resets, at);
+    put(select(starts, number(1.0), number(0.0)), resets,
+        firstPlace ? add(at, firstPlace) : at);
   };
   when(few, [&] { putOne(thread); });
 }

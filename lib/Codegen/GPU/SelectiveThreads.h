@@ -48,7 +48,12 @@ public:
       : ScanThreads(kernel, loc, in.length, in.reverse, in.resetIds), in(in),
         shape(shape) {}
 
+  /// The grid, with a block for each tile.
   void open();
+  /// The grid; threads do not have channels yet.
+  void openBlocks(int64_t blocksOfBatch);
+  /// Takes a tile of a group of channels.
+  void openTile(Value group, Value number);
   /// rate = a * log2 e of this lane's states; bias and skip of the column.
   void loadConstants();
   Values initialStates();
@@ -63,11 +68,11 @@ public:
   void storeColumn(Value number, mlir::Value buffer, Value first, int64_t i);
   /// Rows of b or c of a chunk, spread over the threads.
   void loadRows(mlir::Value buffer, Value first, bool whole, Values &values);
-  void putRows(ValueRange values, Value shared);
+  void putRows(ValueRange values, Value shared, Value firstRow = {});
   /// Calls `body` in two forms, with and without a check of each step.
   Values loadChunk(Value first,
                    llvm::function_ref<void(bool whole, Values &)> body);
-  void putResets(Value first);
+  void putResets(Value first, Value firstPlace = {});
   /// This lane's states in row `step` of a shared buffer of rows.
   Values rowOf(Value shared, Value step);
   /// (dt, dt u) of a column.
@@ -124,7 +129,7 @@ public:
 
   SelectiveOperands in;
   SelectiveShape shape;
-  Value tile, base;        // block in the batch entry; its first channel
+  Value tile, base;        // block in the batch entry; first channel
   Value owner, part;       // as holder of states: channel in the block, lane
   Value column, row;       // otherwise
   Value isOwner, isColumn; // i1 or null: there is such a channel

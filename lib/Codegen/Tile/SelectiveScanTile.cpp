@@ -99,6 +99,9 @@ Value SelectiveScan::advance(const Step &step, Value states) {
 LogicalResult heddle::buildSelectiveScan(SelectiveScanOp op,
                                          const TileTarget &target,
                                          OpBuilder &b) {
+  if (op.getChunkStates())
+    return op.emitOpError("expected no chunk_states on a CPU, got chunk = ")
+           << *op.getChunk() << "; use --target=sm_80 or another GPU";
   SelectiveScan s(b, op.getLoc(), SelectiveOperands::of(op));
   int64_t size = selectiveRows(op.getU().getType(), op.getB().getType(),
                                op.getC().getType(), target.lanes);

@@ -64,6 +64,22 @@ func.func @nested_masks_are_flattened(%q: tensor<2x8x4x16xf32>) -> tensor<2x8x4x
 
 // -----
 
+// CHECK-LABEL: func @unused_states_of_chunks_are_dropped
+// CHECK: heddle.selective_scan {{[^{]*}} : {{.*}} -> tensor<2x5x8xf32>, tensor<2x8x3xf32>{{$}}
+// CHECK: heddle.selective_scan {{.*}} {chunk = 2 : i64} {{.*}} -> tensor<2x5x8xf32>, chunk_states tensor<2x2x8x3xf32>{{$}}
+func.func @unused_states_of_chunks_are_dropped(%u: tensor<2x5x8xf32>, %a: tensor<8x3xf32>, %b: tensor<2x5x3xf32>)
+    -> (tensor<2x5x8xf32>, tensor<2x8x3xf32>, tensor<2x2x8x3xf32>) {
+  %0:3 = heddle.selective_scan %u, %u, %a, %b, %b {chunk = 2}
+    : tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<8x3xf32>, tensor<2x5x3xf32>, tensor<2x5x3xf32>
+    -> tensor<2x5x8xf32>, tensor<2x8x3xf32>, chunk_states tensor<2x2x8x3xf32>
+  %1:3 = heddle.selective_scan %u, %0#0, %a, %b, %b {chunk = 2}
+    : tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<8x3xf32>, tensor<2x5x3xf32>, tensor<2x5x3xf32>
+    -> tensor<2x5x8xf32>, tensor<2x8x3xf32>, chunk_states tensor<2x2x8x3xf32>
+  return %1#0, %0#1, %1#2 : tensor<2x5x8xf32>, tensor<2x8x3xf32>, tensor<2x2x8x3xf32>
+}
+
+// -----
+
 // CHECK-LABEL: func @unused_final_states_are_dropped
 // CHECK: heddle.selective_scan {{.*}} {reverse} {{.*}} -> tensor<2x5x8xf32>{{$}}
 // CHECK: heddle.ssd {{.*}} {log_decay_nonpositive} {{.*}} -> tensor<2x5x4x6xf32>{{$}}

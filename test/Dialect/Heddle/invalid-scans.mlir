@@ -124,6 +124,90 @@ func.func @y_has_the_type_of_u(%u: tensor<2x5x8xf32>, %dt: tensor<2x5x8xf32>, %a
 
 // -----
 
+// /*selective_scan_c11*/
+func.func @a_chunk_has_steps(%u: tensor<2x5x8xf32>, %a: tensor<8x3xf32>, %b: tensor<2x5x3xf32>, %h: tensor<2x2x8x3xf32>) {
+  // expected-error @+1 {{expected a positive chunk, got 0; it is the number of steps between states}}
+  %0:2 = heddle.selective_scan %u, %u, %a, %b, %b {chunk = 0}
+    : tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<8x3xf32>, tensor<2x5x3xf32>, tensor<2x5x3xf32> -> tensor<2x5x8xf32>, chunk_states tensor<2x4x8x3xf32>
+  return
+}
+
+// -----
+
+// /*selective_scan_c11*/
+func.func @a_chunk_leaves_states(%u: tensor<2x5x8xf32>, %a: tensor<8x3xf32>, %b: tensor<2x5x3xf32>, %h: tensor<2x2x8x3xf32>) {
+  // expected-error @+1 {{expected chunk and chunk_states together, got only chunk}}
+  %0 = heddle.selective_scan %u, %u, %a, %b, %b {chunk = 2}
+    : tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<8x3xf32>, tensor<2x5x3xf32>, tensor<2x5x3xf32> -> tensor<2x5x8xf32>
+  return
+}
+
+// -----
+
+// /*selective_scan_c11*/
+func.func @states_of_chunks_need_a_chunk(%u: tensor<2x5x8xf32>, %a: tensor<8x3xf32>, %b: tensor<2x5x3xf32>, %h: tensor<2x2x8x3xf32>) {
+  // expected-error @+1 {{expected chunk and chunk_states together, got only chunk_states}}
+  %0:2 = heddle.selective_scan %u, %u, %a, %b, %b
+    : tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<8x3xf32>, tensor<2x5x3xf32>, tensor<2x5x3xf32> -> tensor<2x5x8xf32>, chunk_states tensor<2x2x8x3xf32>
+  return
+}
+
+// -----
+
+// /*selective_scan_c11*/
+func.func @there_is_a_state_between_chunks(%u: tensor<2x5x8xf32>, %a: tensor<8x3xf32>, %b: tensor<2x5x3xf32>, %h: tensor<2x2x8x3xf32>) {
+  // expected-error @+1 {{expected chunk_states of shape (B=2, boundaries=2, D=8, N=3) and element type f32, got 'tensor<2x3x8x3xf32>'}}
+  %0:2 = heddle.selective_scan %u, %u, %a, %b, %b {chunk = 2}
+    : tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<8x3xf32>, tensor<2x5x3xf32>, tensor<2x5x3xf32> -> tensor<2x5x8xf32>, chunk_states tensor<2x3x8x3xf32>
+  return
+}
+
+// -----
+
+// /*selective_scan_grad_c6*/
+func.func @states_of_chunks_fit_their_chunk(%u: tensor<2x5x8xf32>, %a: tensor<8x3xf32>, %b: tensor<2x5x3xf32>, %h: tensor<2x2x8x3xf32>) {
+  // expected-error @+1 {{expected chunk_states of shape (B=2, boundaries=4, D=8, N=3) and element type f32, got 'tensor<2x2x8x3xf32>'}}
+  %0:5 = heddle.selective_scan_grad %u, %u, %a, %b, %b, %u chunk_states(%h : tensor<2x2x8x3xf32>) {chunk = 1}
+    : tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<8x3xf32>, tensor<2x5x3xf32>, tensor<2x5x3xf32>, tensor<2x5x8xf32>
+    -> (tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<8x3xf32>, tensor<2x5x3xf32>, tensor<2x5x3xf32>)
+  return
+}
+
+// -----
+
+// /*selective_scan_grad_c6*/
+func.func @states_of_chunks_say_which(%u: tensor<2x5x8xf32>, %a: tensor<8x3xf32>, %b: tensor<2x5x3xf32>, %h: tensor<2x2x8x3xf32>) {
+  // expected-error @+1 {{expected chunk and chunk_states together, got only chunk_states}}
+  %0:5 = heddle.selective_scan_grad %u, %u, %a, %b, %b, %u chunk_states(%h : tensor<2x2x8x3xf32>)
+    : tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<8x3xf32>, tensor<2x5x3xf32>, tensor<2x5x3xf32>, tensor<2x5x8xf32>
+    -> (tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<8x3xf32>, tensor<2x5x3xf32>, tensor<2x5x3xf32>)
+  return
+}
+
+// -----
+
+// /*selective_scan_grad_c7*/
+func.func @scratch_is_of_kernels(%u: tensor<2x5x8xf32>, %a: tensor<8x3xf32>, %b: tensor<2x5x3xf32>, %h: tensor<2x2x8x3xf32>) {
+  // expected-error @+1 {{expected scratch only with partial_sums, got it alone; heddle-split-scans adds both}}
+  %0:6 = heddle.selective_scan_grad %u, %u, %a, %b, %b, %u
+    : tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<8x3xf32>, tensor<2x5x3xf32>, tensor<2x5x3xf32>, tensor<2x5x8xf32>
+    -> (tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<8x3xf32>, tensor<2x5x3xf32>, tensor<2x5x3xf32>, scratch tensor<2x2xf32>)
+  return
+}
+
+// -----
+
+// /*selective_scan_grad_c7*/
+func.func @scratch_has_rank_2(%u: tensor<2x5x8xf32>, %a: tensor<8x3xf32>, %b: tensor<2x5x3xf32>, %h: tensor<2x2x8x3xf32>) {
+  // expected-error @+1 {{expected scratch of shape (rows, columns) and element type f32, got 'tensor<4xf32>'}}
+  %0:6 = heddle.selective_scan_grad %u, %u, %a, %b, %b, %u {partial_sums = 1}
+    : tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<8x3xf32>, tensor<2x5x3xf32>, tensor<2x5x3xf32>, tensor<2x5x8xf32>
+    -> (tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<2x8x3xf32>, tensor<1x2x5x3xf32>, tensor<1x2x5x3xf32>, scratch tensor<4xf32>)
+  return
+}
+
+// -----
+
 // /*ssd_c1*/
 func.func @query_is_rank_4(%q: tensor<2x5x3xf32>, %k: tensor<2x5x3xf32>, %v: tensor<2x5x4x6xf32>, %a: tensor<2x5x4xf32>) {
   // expected-error @+1 {{expected query of shape (B, L, G, dk) and element type float (f16, bf16 or f32), got 'tensor<2x5x3xf32>'}}

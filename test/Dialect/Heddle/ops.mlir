@@ -153,6 +153,25 @@ func.func @selective_scan_takes_every_operand(%u: tensor<2x5x8xbf16>, %a: tensor
   return %y, %f : tensor<2x5x8xbf16>, tensor<2x8x3xf32>
 }
 
+// CHECK-LABEL: func @selective_scan_leaves_states
+// CHECK: %{{.*}}, %[[S:.*]] = heddle.selective_scan {{.*}} {chunk = 2 : i64} : {{.*}} -> tensor<2x5x8xf32>, chunk_states tensor<2x2x8x3xf32>
+// CHECK: %{{.*}}, %[[F:.*]], %[[T:.*]] = heddle.selective_scan {{.*}} {chunk = 5 : i64} : {{.*}} -> tensor<2x5x8xf32>, tensor<2x8x3xf32>, chunk_states tensor<2x0x8x3xf32>
+// CHECK: heddle.selective_scan_grad {{.*}} chunk_states(%[[S]] : tensor<2x2x8x3xf32>) {chunk = 2 : i64, partial_sums = 1 : i64}
+// CHECK-SAME: tensor<1x2x5x3xf32>{{ ?}}, scratch tensor<4x7xf32>)
+func.func @selective_scan_leaves_states(%u: tensor<2x5x8xf32>, %a: tensor<8x3xf32>, %b: tensor<2x5x3xf32>)
+    -> (tensor<2x5x8xf32>, tensor<2x8x3xf32>, tensor<2x0x8x3xf32>, tensor<2x8x3xf32>) {
+  %y, %s = heddle.selective_scan %u, %u, %a, %b, %b {chunk = 2}
+    : tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<8x3xf32>, tensor<2x5x3xf32>, tensor<2x5x3xf32>
+    -> tensor<2x5x8xf32>, chunk_states tensor<2x2x8x3xf32>
+  %z, %f, %t = heddle.selective_scan %u, %u, %a, %b, %b {chunk = 5}
+    : tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<8x3xf32>, tensor<2x5x3xf32>, tensor<2x5x3xf32>
+    -> tensor<2x5x8xf32>, tensor<2x8x3xf32>, chunk_states tensor<2x0x8x3xf32>
+  %g:6 = heddle.selective_scan_grad %u, %u, %a, %b, %b, %y chunk_states(%s : tensor<2x2x8x3xf32>) {chunk = 2, partial_sums = 1}
+    : tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<8x3xf32>, tensor<2x5x3xf32>, tensor<2x5x3xf32>, tensor<2x5x8xf32>
+    -> (tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<2x8x3xf32>, tensor<1x2x5x3xf32>, tensor<1x2x5x3xf32>, scratch tensor<4x7xf32>)
+  return %z, %f, %t, %g#2 : tensor<2x5x8xf32>, tensor<2x8x3xf32>, tensor<2x0x8x3xf32>, tensor<2x8x3xf32>
+}
+
 // CHECK-LABEL: func @ssd_takes_every_operand
 // CHECK: heddle.ssd %{{.*}} initial_state(%{{[^ ]*}} : tensor<2x4x3x6xf32>)
 // CHECK-SAME: reset_ids(%{{[^ ]*}} : tensor<2x5xi32>) {log_decay_nonpositive, reverse}

@@ -41,3 +41,26 @@ func.func @one_part_is_the_whole(%u: tensor<8x5x100xf32>, %a: tensor<100x3xf32>,
     -> (tensor<8x5x100xf32>, tensor<8x5x100xf32>, tensor<100x3xf32>, tensor<8x5x2x3xf32>, tensor<8x5x2x3xf32>)
   return %0#4 : tensor<8x5x2x3xf32>
 }
+
+// A tile of 16 channels has 64 MiB of partial sums for all sequences, and 32 MiB of
+// states at the start of chunks of 16 steps: 8 blocks, of 16 tiles each, have 768 MiB.
+// GPU-LABEL: func @partial_sums_are_bounded
+// GPU: heddle.selective_scan_grad {{.*}}partial_sums = 8
+// GPU-SAME: tensor<8x4x16384x128xf32>{{ ?}}, scratch tensor<32704x2048xf32>)
+func.func @partial_sums_are_bounded(%u: tensor<4x16384x2048xf32>, %a: tensor<2048x128xf32>, %b: tensor<4x16384x128xf32>) -> tensor<4x16384x2048xf32> {
+  %0:5 = heddle.selective_scan_grad %u, %u, %a, %b, %b, %u
+    : tensor<4x16384x2048xf32>, tensor<4x16384x2048xf32>, tensor<2048x128xf32>, tensor<4x16384x128xf32>, tensor<4x16384x128xf32>, tensor<4x16384x2048xf32> -> (tensor<4x16384x2048xf32>, tensor<4x16384x2048xf32>, tensor<2048x128xf32>, tensor<4x16384x128xf32>, tensor<4x16384x128xf32>)
+  return %0#0 : tensor<4x16384x2048xf32>
+}
+
+// 625 tiles of 64 channels, in turn.
+// GPU-LABEL: func @given_states_need_no_scratch
+// GPU: heddle.selective_scan_grad {{.*}} chunk_states({{.*}}) {chunk = 64 : i64, partial_sums = 125 : i64}
+// GPU-SAME: tensor<125x2x130x16xf32>{{ ?}})
+// CHECK-LABEL: func @given_states_need_no_scratch
+// CHECK-NOT: chunk = 64
+func.func @given_states_need_no_scratch(%u: tensor<2x130x40000xf32>, %a: tensor<40000x16xf32>, %b: tensor<2x130x16xf32>, %h: tensor<2x2x40000x16xf32>) -> tensor<2x130x40000xf32> {
+  %0:5 = heddle.selective_scan_grad %u, %u, %a, %b, %b, %u chunk_states(%h : tensor<2x2x40000x16xf32>) {chunk = 64}
+    : tensor<2x130x40000xf32>, tensor<2x130x40000xf32>, tensor<40000x16xf32>, tensor<2x130x16xf32>, tensor<2x130x16xf32>, tensor<2x130x40000xf32> -> (tensor<2x130x40000xf32>, tensor<2x130x40000xf32>, tensor<40000x16xf32>, tensor<2x130x16xf32>, tensor<2x130x16xf32>)
+  return %0#0 : tensor<2x130x40000xf32>
+}

@@ -61,3 +61,9 @@ func.func @sparse_constant(%x: tensor<4xf32>) -> tensor<4xf32> {
   %y = arith.addf %x, %c : tensor<4xf32>
   return %y : tensor<4xf32>
 }
+
+// ERROR: expected no chunk_states on a CPU, got chunk = 2; use --target=sm_80 or another GPU
+func.func @states_of_chunks(%u: tensor<1x4x4xf32>, %a: tensor<4x3xf32>, %b: tensor<1x4x3xf32>) -> (tensor<1x4x4xf32>, tensor<1x1x4x3xf32>) {
+  %y, %s = heddle.selective_scan %u, %u, %a, %b, %b {chunk = 2} : tensor<1x4x4xf32>, tensor<1x4x4xf32>, tensor<4x3xf32>, tensor<1x4x3xf32>, tensor<1x4x3xf32> -> tensor<1x4x4xf32>, chunk_states tensor<1x1x4x3xf32>
+  return %y, %s : tensor<1x4x4xf32>, tensor<1x1x4x3xf32>
+}

@@ -20,10 +20,14 @@ namespace heddle {
 llvm::LogicalResult buildScanThreads(mlir::func::FuncOp kernel,
                                      const TileTarget &target);
 
-/// Blocks that share the channels of a batch entry in the gradient of a
-/// selective scan on a GPU.
-int64_t selectiveScanThreadParts(SelectiveScanGradOp op,
-                                 const TileTarget &target);
+/// What the gradient of a selective scan wants of memory on a GPU. It does not
+/// depend on the chip.
+struct SelectiveGradPlan {
+  int64_t parts;      // of db and dc, a leading axis
+  int64_t scratch[2]; // its shape, of f32; zeros: none
+  int64_t chunk;      // steps between chunk_states that it reads; 0: none
+};
+SelectiveGradPlan selectiveGradPlan(SelectiveScanGradOp op);
 
 } // namespace heddle
 

@@ -23,15 +23,20 @@ struct SelectiveScanRule
     if (!dy)
       dy = zeros(builder, loc, scan.getY().getType());
     Value dfinal = scan.getFinalState() ? cotangents[1] : Value();
+    if (scan.getChunkStates() && cotangents.back())
+      return op->emitOpError("expected no gradient through chunk_states; use "
+                             "final_state of shorter scans");
     auto typeOf = [](Value v) { return v ? v.getType() : Type(); };
     auto grad = SelectiveScanGradOp::create(
         builder, loc, scan.getU().getType(), scan.getDelta().getType(),
         scan.getA().getType(), scan.getB().getType(), scan.getC().getType(),
         typeOf(scan.getD()), typeOf(scan.getZ()), typeOf(scan.getDeltaBias()),
-        typeOf(scan.getInitialState()), scan.getU(), scan.getDelta(),
+        typeOf(scan.getInitialState()), /*scratch=*/Type(), scan.getU(),
+        scan.getDelta(),
         scan.getA(), scan.getB(), scan.getC(), scan.getD(), scan.getZ(),
         scan.getDeltaBias(), scan.getInitialState(), scan.getResetIds(), dy,
-        dfinal, scan.getDeltaSoftplusAttr(), scan.getReverseAttr(),
+        dfinal, /*chunk_states=*/Value(), scan.getDeltaSoftplusAttr(),
+        scan.getReverseAttr(), /*chunk=*/IntegerAttr(),
         /*partial_sums=*/IntegerAttr());
     // Gradients are in the order of the float operands that are there.
     unsigned next = 0;

@@ -69,17 +69,26 @@ void AttentionOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
 // Scans: a final state that nobody reads is not stored
 //===----------------------------------------------------------------------===//
 
-static LogicalResult dropFinalState(SelectiveScanOp op,
-                                    PatternRewriter &rewriter) {
-  if (!op.getFinalState() || !op.getFinalState().use_empty())
-    return rewriter.notifyMatchFailure(op, "final state is absent or used");
+/// The final state, and those at the boundaries of chunks.
+static LogicalResult dropStates(SelectiveScanOp op, PatternRewriter &rewriter) {
+  auto kept = [](Value states) {
+    return states && !states.use_empty() ? states.getType() : Type();
+  };
+  Type final = kept(op.getFinalState()), chunks = kept(op.getChunkStates());
+  if (!final == !op.getFinalState() && !chunks == !op.getChunkStates())
+    return rewriter.notifyMatchFailure(op, "all states are used");
   auto narrow = SelectiveScanOp::create(
-      rewriter, op.getLoc(), op.getY().getType(), /*final_state=*/Type(),
-      op.getU(), op.getDelta(), op.getA(), op.getB(), op.getC(), op.getD(),
-      op.getZ(), op.getDeltaBias(), op.getInitialState(), op.getResetIds(),
-      op.getDeltaSoftplus(), op.getReverse());
+      rewriter, op.getLoc(), op.getY().getType(), final, chunks, op.getU(),
+      op.getDelta(), op.getA(), op.getB(), op.getC(), op.getD(), op.getZ(),
+      op.getDeltaBias(), op.getInitialState(), op.getResetIds(),
+      op.getDeltaSoftplus(), op.getReverse(),
+      chunks ? op.getChunkAttr() : IntegerAttr());
   narrow->setDiscardableAttrs(op->getDiscardableAttrDictionary());
   rewriter.replaceAllUsesWith(op.getY(), narrow.getY());
+  if (final)
+    rewriter.replaceAllUsesWith(op.getFinalState(), narrow.getFinalState());
+  if (chunks)
+    rewriter.replaceAllUsesWith(op.getChunkStates(), narrow.getChunkStates());
   rewriter.eraseOp(op);
   return success();
 }
@@ -153,7 +162,7 @@ void SelectiveScanOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
                                 rewriter);
   });
   patterns.add(+[](SelectiveScanOp op, PatternRewriter &rewriter) {
-    return dropFinalState(op, rewriter);
+    return dropStates(op, rewriter);
   });
 }
 void SelectiveScanGradOp::getCanonicalizationPatterns(

@@ -90,19 +90,53 @@ static void printLinearScanGradResults(OpAsmPrinter &p, Operation *, Type aImag,
 }
 
 static ParseResult parseScanGradResults(OpAsmParser &parser, Type &d, Type &z,
-                                        Type &deltaBias, Type &initialState) {
+                                        Type &deltaBias, Type &initialState,
+                                        Type &scratch) {
   return parseNamedTypes(parser, {{"d", &d},
                                   {"z", &z},
                                   {"delta_bias", &deltaBias},
-                                  {"initial_state", &initialState}});
+                                  {"initial_state", &initialState},
+                                  {"scratch", &scratch}});
 }
 
 static void printScanGradResults(OpAsmPrinter &p, Operation *, Type d, Type z,
-                                 Type deltaBias, Type initialState) {
+                                 Type deltaBias, Type initialState,
+                                 Type scratch) {
   printNamedTypes(p, {{"d", d},
                       {"z", z},
                       {"delta_bias", deltaBias},
-                      {"initial_state", initialState}});
+                      {"initial_state", initialState},
+                      {"scratch", scratch}});
+}
+
+/// The final state by its type alone, then those of chunks by name.
+static ParseResult parseSelectiveScanResults(OpAsmParser &parser,
+                                             Type &finalState,
+                                             Type &chunkStates) {
+  while (!chunkStates && succeeded(parser.parseOptionalComma())) {
+    if (succeeded(parser.parseOptionalKeyword("chunk_states"))) {
+      if (parser.parseType(chunkStates))
+        return failure();
+      continue;
+    }
+    SMLoc loc = parser.getCurrentLocation();
+    Type type;
+    if (parser.parseType(type))
+      return failure();
+    if (finalState)
+      return parser.emitError(loc) << "expected one final state, then "
+                                      "chunk_states, got "
+                                   << type;
+    finalState = type;
+  }
+  return success();
+}
+
+static void printSelectiveScanResults(OpAsmPrinter &p, Operation *,
+                                      Type finalState, Type chunkStates) {
+  if (finalState)
+    p << ", " << finalState;
+  printNamedTypes(p, {{"chunk_states", chunkStates}});
 }
 
 #define GET_OP_CLASSES

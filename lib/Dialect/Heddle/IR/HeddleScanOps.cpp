@@ -74,8 +74,37 @@ template <typename OpTy> static LogicalResult verifySelectiveScan(OpTy op) {
                       Elements::I32);
 }
 
+/// States at the boundaries of chunks, result or operand.
+template <typename OpTy>
+static LogicalResult verifyChunkStates(OpTy op, Value states) {
+  std::optional<int64_t> chunk = op.getChunk();
+  if (chunk && *chunk <= 0)
+    return op.emitOpError() << "expected a positive chunk, got " << *chunk
+                            << "; it is the number of steps between states";
+  if (chunk.has_value() != static_cast<bool>(states))
+    return op.emitOpError() << "expected chunk and chunk_states together, got "
+                               "only "
+                            << (states ? "chunk_states" : "chunk");
+  if (!states)
+    return success();
+  int64_t length = sizeOf(op.getU(), 1);
+  Axis boundaries{"boundaries"};
+  if (!ShapedType::isDynamic(length))
+    boundaries.size =
+        std::max<int64_t>(1, llvm::divideCeil(length, *chunk)) - 1;
+  return verifyTensor(op, "chunk_states", states,
+                      {{"B", sizeOf(op.getU(), 0)},
+                       boundaries,
+                       {"D", sizeOf(op.getU(), 2)},
+                       {"N", sizeOf(op.getA(), 1)}},
+                      Elements::F32);
+}
+
 LogicalResult SelectiveScanOp::verify() {
   if (failed(verifySelectiveScan(*this)))
+    return failure();
+  /*selective_scan_c11*/
+  if (failed(verifyChunkStates(*this, getChunkStates())))
     return failure();
   Axis batch{"B", sizeOf(getU(), 0)}, length{"L", sizeOf(getU(), 1)};
   Axis channels{"D", sizeOf(getU(), 2)}, state{"N", sizeOf(getA(), 1)};
@@ -98,6 +127,16 @@ LogicalResult SelectiveScanGradOp::verify() {
   /*selective_scan_grad_c2*/
   if (failed(verifyTensor(*this, "dfinal_state", getDfinalState(),
                           {batch, channels, state}, Elements::F32)))
+    return failure();
+  /*selective_scan_grad_c6*/
+  if (failed(verifyChunkStates(*this, getChunkStates())))
+    return failure();
+  /*selective_scan_grad_c7*/
+  if (getScratch() && !getPartialSums())
+    return emitOpError("expected scratch only with partial_sums, got it alone; "
+                       "heddle-split-scans adds both");
+  if (failed(verifyTensor(*this, "scratch", getScratch(), {{"rows"}, {"columns"}},
+                          Elements::F32)))
     return failure();
   struct Gradient {
     StringRef name;

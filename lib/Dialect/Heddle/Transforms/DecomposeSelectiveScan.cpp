@@ -160,6 +160,9 @@ LogicalResult heddle::decomposeSelectiveScan(RewriterBase &rewriter,
                                              SelectiveScanOp op) {
   if (failed(expectStaticShapes(op)))
     return failure();
+  if (op.getChunkStates())
+    return op.emitOpError("expected no chunk_states where a scan is written "
+                          "out; heddle-keep-scan-states adds them later");
   Decomposer(rewriter, op).run();
   return success();
 }

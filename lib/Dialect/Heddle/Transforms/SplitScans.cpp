@@ -133,9 +133,17 @@ static void split(SelectiveScanGradOp op, const TileTarget &target) {
     b.eraseOp(op);
     return;
   }
-  int64_t parts = target.matrixUnits ? selectiveScanThreadParts(op, target)
-                                     : selectiveScanParts(op, target);
-  Type f32 = b.getF32Type();
+  SelectiveGradPlan plan = {};
+  if (target.matrixUnits)
+    plan = selectiveGradPlan(op);
+  else
+    plan.parts = selectiveScanParts(op, target);
+  int64_t parts = plan.parts;
+  Type f32 = b.getF32Type(), scratch;
+  if (plan.scratch[0] > 0)
+    scratch = RankedTensorType::get(plan.scratch, f32);
+  // A CPU makes the states again.
+  Value chunkStates = target.matrixUnits ? op.getChunkStates() : Value();
   auto open = [&](Value gradient, int64_t leading) -> Type {
     if (!gradient)
       return {};
@@ -150,10 +158,11 @@ static void split(SelectiveScanGradOp op, const TileTarget &target) {
       b, op.getLoc(), op.getDu().getType(), op.getDdelta().getType(),
       open(op.getDa(), batch), open(op.getDb(), parts), open(op.getDc(), parts),
       open(op.getDd(), batch), typeOf(op.getDz()),
-      open(op.getDdeltaBias(), batch), typeOf(op.getDinitialState()), op.getU(),
-      op.getDelta(), op.getA(), op.getB(), op.getC(), op.getD(), op.getZ(),
+      open(op.getDdeltaBias(), batch), typeOf(op.getDinitialState()), scratch,
+      op.getU(), op.getDelta(), op.getA(), op.getB(), op.getC(), op.getD(), op.getZ(),
       op.getDeltaBias(), op.getInitialState(), op.getResetIds(), op.getDy(),
-      op.getDfinalState(), op.getDeltaSoftplusAttr(), op.getReverseAttr(),
+      op.getDfinalState(), chunkStates, op.getDeltaSoftplusAttr(),
+      op.getReverseAttr(), chunkStates ? op.getChunkAttr() : IntegerAttr(),
       b.getI64IntegerAttr(parts));
   replaceBySums(b, op, whole, target);
 }

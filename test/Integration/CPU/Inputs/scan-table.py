@@ -1,4 +1,4 @@
-"""Writes tables of scans as MLIR: scan-table.py linear|linear-gradient|selective|gradient [PART/PARTS]
+"""Writes tables of scans as MLIR: scan-table.py linear|linear-gradient|selective|gradient|both [PART/PARTS]
 
 One function per row, the name says what is in it. Inputs come from comments, as
 check.py reads them. With PART every PARTS-th row is written.
@@ -17,9 +17,11 @@ def tensor(*axes_and_type):
     return "tensor<" + "x".join(str(a) for a in axes_and_type) + ">"
 
 
-def function(name, operands, results, op, attributes, returned=None):
+def function(name, operands, results, op, attributes, chunk=None):
     """operands: (keyword or None, types, specs of the values); results: (syntax,
-    type) as the op prints them."""
+    type) as the op prints them. A gradient with a `chunk`, the type of its states
+    and their number of steps, has the scan before it, which leaves them; with 0
+    steps a pass has to see to that."""
     out, number, plain, clauses, arguments = "", 0, [], "", []
     for keyword, types, specs in operands:
         names = [f"%{number + i}" for i in range(len(types))]
@@ -32,15 +34,32 @@ def function(name, operands, results, op, attributes, returned=None):
             clauses += f" {keyword}({', '.join(names)} : {', '.join(types)})"
         else:
             plain += zip(names, types)
+    before = ""
+    if chunk:
+        states, steps = chunk
+        scan = [c for c in operands[1:] if c[0] != "dfinal_state"]
+        more = "".join(f" {c[0]}(%{6 + i} : {c[1][0]})" for i, c in enumerate(scan))
+        given = attributes + ([f"chunk = {steps}"] if steps else [])
+        before = f"  %y{', %states' if steps else ''} = heddle.selective_scan "
+        before += ", ".join(n for n, _ in plain[:5]) + more
+        before += " {" + ", ".join(given) + "}" if given else ""
+        before += f"\n    : {', '.join(t for _, t in plain[:5])} -> {plain[0][1]}"
+        before += f", chunk_states {states}\n" if steps else "\n"
+        if steps:
+            clauses += f" chunk_states(%states : {states})"
+            attributes = given
     values = [f"%r{i}" for i in range(len(results))]
     types = ", ".join(t for _, t in results)
     syntax = ", ".join((f"{k} " if k else "") + t for k, t in results)
     if op != "selective_scan":
         syntax = f"({syntax})"
     attributes = " {" + ", ".join(attributes) + "}" if attributes else ""
-    out += f"func.func @{name}({', '.join(arguments)}) -> ({types}) {{\n"
+    if chunk:
+        types += ", " + plain[0][1]
+    out += f"func.func @{name}({', '.join(arguments)}) -> ({types}) {{\n" + before
     out += f"  {', '.join(values)} = heddle.{op} {', '.join(n for n, _ in plain)}"
     out += clauses + attributes + f"\n    : {', '.join(t for _, t in plain)} -> {syntax}\n"
+    values += ["%y"] if chunk else []
     rows.append(out + f"  return {', '.join(values)} : {types}\n}}\n")
 
 
@@ -101,7 +120,7 @@ def linear_gradient(name, batch=2, length=40, channels=40, dtype="f32", complex=
 def selective(name, batch=2, length=40, channels=40, states=5, dtype="f32",
               delta_dtype=None, groups=None, c_groups=None, skip=False, gate=False,
               bias=False, softplus=True, initial=False, final=True, resets=0,
-              reverse=False, delta=None, gradient=False, dfinal=False):
+              reverse=False, delta=None, gradient=False, dfinal=False, chunk=None):
     u = tensor(batch, length, channels, dtype)
     dt = tensor(batch, length, channels, delta_dtype or dtype)
 
@@ -136,7 +155,10 @@ def selective(name, batch=2, length=40, channels=40, states=5, dtype="f32",
     results = [("", t) for t in operands[0][1][:5]]
     results += [(k, t[0]) for k, t, _ in operands[1:] if k in
                 ("d", "z", "delta_bias", "initial_state")]
-    function(name, operands, results, "selective_scan_grad", attributes)
+    if chunk is not None:
+        boundaries = -(-length // chunk) - 1 if chunk else 0
+        chunk = (tensor(batch, boundaries, channels, states, "f32"), chunk)
+    function(name, operands, results, "selective_scan_grad", attributes, chunk)
 
 
 def linear_table():
@@ -241,7 +263,28 @@ def gradient_table():
     gradient("large_steps", delta="uniform(-110.0, 110.0, 2)", bias=True, length=20)
 
 
-{"gradient": gradient_table, "linear-gradient": linear_gradient_table,
+def both_table():
+    # GPUs have chunks of 64 steps for up to 16 states, 32 for 32, 16 for 128, 8
+    # above; other states are not read.
+    for length in (63, 64, 65, 128, 129, 200):
+        gradient(f"length_{length}", length=length, channels=24, states=16, chunk=0)
+    everything = dict(skip=True, gate=True, bias=True, initial=True, dfinal=True,
+                      length=150, channels=20)
+    for dtype in ("f32", "bf16", "f16"):
+        for reverse in (False, True):
+            gradient(f"all_operands_{dtype}" + "_reverse" * reverse, dtype=dtype, resets=3,
+                     reverse=reverse, states=16, chunk=0, **everything)
+    gradient("groups", groups=2, c_groups=1, channels=48, length=140, states=5, chunk=0)
+    gradient("states_32", states=32, length=70, channels=100, chunk=0, batch=1)
+    for states, chunk in ((2, 64), (64, 16), (128, 16), (256, 8)):
+        gradient(f"states_{states}_given", states=states, length=5 * chunk // 2, channels=20,
+                 initial=True, resets=2, chunk=chunk, batch=1)
+    gradient("states_of_other_chunks", states=16, length=70, chunk=10)
+    gradient("states_all_given", states=64, chunk=16, resets=3, reverse=True,
+             **{**everything, "length": 50})
+
+
+{"both": both_table, "gradient": gradient_table, "linear-gradient": linear_gradient_table,
  "linear": linear_table, "selective": selective_table}[sys.argv[1]]()
 part, parts = (int(n) for n in sys.argv[2].split("/")) if len(sys.argv) > 2 else (0, 1)
 print("\n".join(rows[part::parts]))

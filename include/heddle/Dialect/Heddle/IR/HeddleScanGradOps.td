@@ -34,9 +34,12 @@ def Heddle_SelectiveScanGradOp : Heddle_Op<"selective_scan_grad",
     the gradient of the initial state and zeros.
 
     Only states at the boundaries of chunks are kept; those of a chunk are made
-    again. With `partial_sums = S` the sums over channels and over the batch are
+    again. With `chunk = T` the ones at the boundaries are `chunk_states`, as a
+    `heddle.selective_scan` of the same operands leaves them; the gradients are
+    the same. With `partial_sums = S` the sums over channels and over the batch are
     left to other kernels: db and dc have a leading axis of S parts of the
-    channels, da, dd and ddelta_bias a leading axis B, all f32.
+    channels, da, dd and ddelta_bias a leading axis B, all f32. `scratch` is
+    memory for the blocks of a GPU, f32, with no meaning afterwards.
 
     Constraints:
 
@@ -48,6 +51,9 @@ def Heddle_SelectiveScanGradOp : Heddle_Op<"selective_scan_grad",
     - /*selective_scan_grad_c4*/ gradients have the types of their operands.
     - /*selective_scan_grad_c5*/ partial_sums is positive, and gradients of
       shared operands are f32 with a leading axis then.
+    - /*selective_scan_grad_c6*/ chunk_states come exactly with a chunk, which is
+      positive, and are f32 (B, max(1, ceil(L / chunk)) - 1, D, N).
+    - /*selective_scan_grad_c7*/ scratch is f32 of rank 2 and needs partial_sums.
 
     Created by differentiation; becomes a scan kernel. `heddle-split-scans` adds
     `partial_sums`.
@@ -79,15 +85,17 @@ def Heddle_SelectiveScanGradOp : Heddle_Op<"selective_scan_grad",
     Optional<AnyRankedTensor>:$initial_state,
     Optional<AnyRankedTensor>:$reset_ids,
     AnyRankedTensor:$dy, Optional<AnyRankedTensor>:$dfinal_state,
+    Optional<AnyRankedTensor>:$chunk_states,
     UnitAttr:$delta_softplus, UnitAttr:$reverse,
-    OptionalAttr<I64Attr>:$partial_sums
+    OptionalAttr<I64Attr>:$chunk, OptionalAttr<I64Attr>:$partial_sums
   );
   let results = (outs
     AnyRankedTensor:$du, AnyRankedTensor:$ddelta, AnyRankedTensor:$da,
     AnyRankedTensor:$db, AnyRankedTensor:$dc,
     Optional<AnyRankedTensor>:$dd, Optional<AnyRankedTensor>:$dz,
     Optional<AnyRankedTensor>:$ddelta_bias,
-    Optional<AnyRankedTensor>:$dinitial_state
+    Optional<AnyRankedTensor>:$dinitial_state,
+    Optional<AnyRankedTensor>:$scratch
   );
   let assemblyFormat = [{
     $u `,` $delta `,` $a `,` $b `,` $c `,` $dy
@@ -95,11 +103,12 @@ def Heddle_SelectiveScanGradOp : Heddle_Op<"selective_scan_grad",
       | `delta_bias` `(` $delta_bias `:` type($delta_bias) `)`
       | `initial_state` `(` $initial_state `:` type($initial_state) `)`
       | `reset_ids` `(` $reset_ids `:` type($reset_ids) `)`
-      | `dfinal_state` `(` $dfinal_state `:` type($dfinal_state) `)`)
+      | `dfinal_state` `(` $dfinal_state `:` type($dfinal_state) `)`
+      | `chunk_states` `(` $chunk_states `:` type($chunk_states) `)`)
     attr-dict `:` type($u) `,` type($delta) `,` type($a) `,` type($b) `,` type($c)
     `,` type($dy) `->` `(` type($du) `,` type($ddelta) `,` type($da) `,` type($db)
     `,` type($dc) `` custom<ScanGradResults>(type($dd), type($dz),
-      type($ddelta_bias), type($dinitial_state)) `)`
+      type($ddelta_bias), type($dinitial_state), type($scratch)) `)`
   }];
   let hasVerifier = 1;
   let hasCanonicalizer = 1;

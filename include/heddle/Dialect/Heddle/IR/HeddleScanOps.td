@@ -7,7 +7,7 @@ include "heddle/Dialect/Heddle/IR/HeddleBase.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
 def Heddle_SelectiveScanOp : Heddle_Op<"selective_scan",
-    [Pure, AttrSizedOperandSegments]> {
+    [Pure, AttrSizedOperandSegments, AttrSizedResultSegments]> {
   let summary = "selective state-space scan (Mamba)";
   let description = [{
     For every batch entry and channel `d`, with state `h[n]` over N entries:
@@ -27,6 +27,7 @@ def Heddle_SelectiveScanOp : Heddle_Op<"selective_scan",
     | d, delta_bias | (D) | float |
     | initial_state, final_state | (B, D, N) | f32 |
     | reset_ids | (B, L) | i32 |
+    | chunk_states | (B, ceil(L / chunk) - 1, D, N) | f32 |
 
     Conventions: softplus(x) = x above 20. Groups are contiguous: channel `d`
     reads group `d floordiv (D / G)`. `reverse` walks from L - 1 to 0; the
@@ -34,6 +35,11 @@ def Heddle_SelectiveScanOp : Heddle_Op<"selective_scan",
     happens at each t whose id differs from the id before it in walking order:
     the state there starts from zero. L = 0 returns the initial state, or
     zeros. The state is f32.
+
+    With `chunk = T` the scan leaves the states that its gradient starts from:
+    `chunk_states[:, i]` are those after step `(i + 1) * T - 1` in walking order,
+    as they are before any reset. They carry no gradient. GPUs alone have them;
+    `heddle-keep-scan-states` adds them.
 
     Constraints:
 
@@ -47,6 +53,8 @@ def Heddle_SelectiveScanOp : Heddle_Op<"selective_scan",
     - /*selective_scan_c8*/ initial_state and final_state are f32 (B, D, N).
     - /*selective_scan_c9*/ reset_ids is i32 of shape (B, L).
     - /*selective_scan_c10*/ y has the type of u.
+    - /*selective_scan_c11*/ chunk_states come exactly with a chunk, which is
+      positive, and are f32 (B, max(1, ceil(L / chunk)) - 1, D, N).
 
     Created by model builders; becomes a scan kernel.
 
@@ -72,9 +80,23 @@ def Heddle_SelectiveScanOp : Heddle_Op<"selective_scan",
     Optional<AnyRankedTensor>:$delta_bias,
     Optional<AnyRankedTensor>:$initial_state,
     Optional<AnyRankedTensor>:$reset_ids,
-    UnitAttr:$delta_softplus, UnitAttr:$reverse
+    UnitAttr:$delta_softplus, UnitAttr:$reverse, OptionalAttr<I64Attr>:$chunk
   );
-  let results = (outs AnyRankedTensor:$y, Optional<AnyRankedTensor>:$final_state);
+  let results = (outs AnyRankedTensor:$y, Optional<AnyRankedTensor>:$final_state,
+    Optional<AnyRankedTensor>:$chunk_states);
+  let builders = [
+    /// Without chunk_states. Types and values may be null where optional.
+    OpBuilder<(ins "::mlir::Type":$y, "::mlir::Type":$final_state,
+      "::mlir::Value":$u, "::mlir::Value":$delta, "::mlir::Value":$a,
+      "::mlir::Value":$b, "::mlir::Value":$c, "::mlir::Value":$d,
+      "::mlir::Value":$z, "::mlir::Value":$delta_bias,
+      "::mlir::Value":$initial_state, "::mlir::Value":$reset_ids,
+      "bool":$delta_softplus, "bool":$reverse), [{
+      build($_builder, $_state, y, final_state, /*chunk_states=*/::mlir::Type(),
+            u, delta, a, b, c, d, z, delta_bias, initial_state, reset_ids,
+            delta_softplus, reverse, /*chunk=*/::mlir::IntegerAttr());
+    }]>
+  ];
   let assemblyFormat = [{
     $u `,` $delta `,` $a `,` $b `,` $c
     oilist(`d` `(` $d `:` type($d) `)` | `z` `(` $z `:` type($z) `)`
@@ -82,7 +104,8 @@ def Heddle_SelectiveScanOp : Heddle_Op<"selective_scan",
       | `initial_state` `(` $initial_state `:` type($initial_state) `)`
       | `reset_ids` `(` $reset_ids `:` type($reset_ids) `)`)
     attr-dict `:` type($u) `,` type($delta) `,` type($a) `,` type($b) `,` type($c)
-    `->` type(results)
+    `->` type($y) `` custom<SelectiveScanResults>(type($final_state),
+      type($chunk_states))
   }];
   let hasVerifier = 1;
   let hasCanonicalizer = 1;

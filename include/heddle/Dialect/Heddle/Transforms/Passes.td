@@ -143,6 +143,20 @@ def SplitAttentionGradPass : Pass<"heddle-split-attention-grad", "::mlir::func::
   ];
 }
 
+def KeepScanStatesPass : Pass<"heddle-keep-scan-states", "::mlir::func::FuncOp"> {
+  let summary = "hands states of a selective scan to its gradient on a GPU";
+  let description = [{
+    Where a `heddle.selective_scan` stands before a gradient of the same operands
+    in the same block, it leaves its states at the boundaries of chunks, and the
+    gradient reads them: it need not walk forward over all steps, which reads u,
+    delta and b again. The length of a chunk is what the gradient's kernel takes;
+    where the kernel has chunks so short that their states are many times u, and
+    for sequences of one chunk, nothing changes. Of several scans the last one
+    serves, so that a scan that is made again to save memory does.
+  }];
+  let dependentDialects = ["::heddle::HeddleDialect"];
+}
+
 def SplitScansPass : Pass<"heddle-split-scans", "::mlir::func::FuncOp"> {
   let summary = "leaves the sums of scan gradients over blocks to other kernels";
   let description = [{

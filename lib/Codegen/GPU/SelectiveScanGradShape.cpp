@@ -1,0 +1,150 @@
+//===- SelectiveScanGradShape.cpp - blocks, chunks, parts -----------------===//
+//
+// Nothing here depends on a target: partial sums are laid out, and states
+// handed over, before there is one.
+//
+// An element of u costs 6 N / channels numbers for its share of the rows of b
+// and c and of partial sums, and 2 N / chunk for states at the start of chunks.
+// What a block has room for is channels x N x (states that it keeps): in shared
+// memory, of which no chip has less than 99 KiB, and in registers.
+//
+//===----------------------------------------------------------------------===//
+
+#include "SelectiveScanGrad.h"
+
+using namespace mlir;
+using namespace heddle;
+
+/// Floats of shared memory, less what the alignment of buffers takes.
+static constexpr int64_t kShared = 99 * 256 - 32;
+static constexpr int64_t kThreads = 256;
+/// Twice the multiprocessors of a large chip.
+static constexpr int64_t kBlocks = 256;
+/// Of partial sums and scratch memory, where a block to a group does with that.
+static constexpr int64_t kBytes = int64_t(768) << 20;
+
+/// Steps whose states follow from one that is kept, with the sums of all of
+/// them in its place: lanes of the same states, 32 / lanes, share two rows of a
+/// step.
+static int64_t stepsTogether(const SelectiveShape &s) {
+  int64_t room = 16 / s.lanes, registers = 16 / s.perLane;
+  return std::min({room, std::max<int64_t>(1, registers), s.steps});
+}
+
+static int64_t sharedFloats(const SelectiveGradShape &s,
+                            const SelectiveOperands &in, bool gate,
+                            bool resets) {
+  int64_t line = s.channels * s.padded, chunk = s.chunk();
+  int64_t ofChunk =
+      chunk * (2 * s.channels + s.padded + resets) + (s.spans - 1) * line;
+  int64_t ofSpan = s.steps * ((gate ? 4 : 3) * s.channels + s.padded) +
+                   linesOfStack(s, in.length) * line;
+  return ofChunk + ofSpan;
+}
+
+/// Steps of a chunk.
+static int64_t chunkSteps(int64_t padded) {
+  return padded <= 16 ? 64 : padded <= 32 ? 32 : padded <= 128 ? 16 : 8;
+}
+
+static int64_t groupsOf(Value rows) {
+  auto type = cast<ShapedType>(rows.getType());
+  return type.getRank() == 4 ? type.getDimSize(2) : 1;
+}
+
+/// Chunks whose states a block keeps for itself: not those before the first
+/// one, and the last one starts from registers.
+static int64_t keptChunks(const SelectiveGradShape &s, int64_t length) {
+  return std::max<int64_t>(0, llvm::divideCeil(length, s.chunk()) - 2);
+}
+
+static bool givesStates(const SelectiveGradShape &s, SelectiveScanGradOp op) {
+  return op.getChunkStates() &&
+         static_cast<int64_t>(*op.getChunk()) == s.chunk();
+}
+
+/// Blocks to a group: as many as there are tiles where that is few and their
+/// partial sums small.
+static void countBlocks(SelectiveGradShape &s, const SelectiveOperands &in,
+                        SelectiveScanGradOp op) {
+  s.count(in);
+  s.groups = std::max<int64_t>(1, in.channels / in.groupSize);
+  int64_t sequences = std::max<int64_t>(1, in.batch) * s.groups;
+  int64_t rows = groupsOf(op.getB()) + groupsOf(op.getC());
+  int64_t ofBlock = 4 * in.batch * in.length * in.states * rows;
+  auto within = [&](int64_t blocks) {
+    return std::max<int64_t>(
+        1, std::min({blocks, s.tilesPerGroup,
+                     kBytes / std::max<int64_t>(1, ofBlock)}));
+  };
+  s.blocks = within(kBlocks / sequences);
+  // With several tiles to a block states have no room in the partial sums.
+  if (s.blocks < s.tilesPerGroup && !givesStates(s, op)) {
+    ofBlock += 4 * sequences * keptChunks(s, in.length) * s.channels * s.padded;
+    s.blocks = within(s.blocks);
+  }
+  // Parts of equal size, none of them empty.
+  s.tilesOfBlock = llvm::divideCeil(s.tilesPerGroup, s.blocks);
+  s.blocks = llvm::divideCeil(s.tilesPerGroup, s.tilesOfBlock);
+}
+
+SelectiveGradShape heddle::selectiveGradShape(SelectiveScanGradOp op) {
+  SelectiveOperands in = SelectiveOperands::of(op);
+  bool gate = static_cast<bool>(op.getZ());
+  bool resets = static_cast<bool>(op.getResetIds());
+  SelectiveGradShape s{};
+  s.width = in.states <= 8 ? 2 : 4;
+  // At most 16 lanes: half a warp's states make room for two rows of sums.
+  s.splitInto(in.states, 8, 16);
+  if (s.lanes < 4)
+    s.split(in.states, 4);
+  // Divisions of positions by other sizes take more registers than the states.
+  s.perLane = llvm::PowerOf2Ceil(s.perLane);
+  s.padded = s.perLane * s.lanes;
+  int64_t chunk =
+      std::min<int64_t>(chunkSteps(s.padded),
+                        llvm::PowerOf2Ceil(std::max<int64_t>(1, in.length)));
+  // Few spans: what they keep is walked twice.
+  auto fits = [&](int64_t channels) {
+    s.channels = channels;
+    for (s.spans = 1; s.spans <= 4 && s.spans <= chunk; s.spans *= 2) {
+      s.steps = chunk / s.spans;
+      s.together = stepsTogether(s);
+      // What a thread keeps of a span is in registers.
+      if (s.steps <= 8 * s.lanes &&
+          sharedFloats(s, in, gate, resets) <= kShared)
+        return true;
+    }
+    return false;
+  };
+  int64_t channels = std::min<int64_t>(64, llvm::PowerOf2Ceil(in.groupSize));
+  while (channels > 1 && channels * s.lanes > kThreads)
+    channels /= 2;
+  while (channels > 1 && !fits(channels))
+    channels /= 2;
+  s.channels = channels;
+  while (s.lanes < 16 &&
+         (s.threads() < 32 || (s.threads() < 128 && s.perLane > s.width)))
+    s.split(in.states, 2 * s.lanes);
+  (void)fits(std::max(channels, 32 / s.lanes));
+  countBlocks(s, in, op);
+  return s;
+}
+
+SelectiveGradPlan heddle::selectiveGradPlan(SelectiveScanGradOp op) {
+  SelectiveGradShape s = selectiveGradShape(op);
+  SelectiveGradPlan plan = {};
+  plan.parts = std::max(sharersOf(s, groupsOf(op.getB())),
+                        sharersOf(s, groupsOf(op.getC())));
+  // States of every chunk are N / chunk times u: too many to leave in memory
+  // from a scan to its gradient where that is above 1.
+  if (op.getA().getType().getDimSize(1) <= s.chunk())
+    plan.chunk = s.chunk();
+  auto u = op.getU().getType();
+  int64_t kept = keptChunks(s, u.getDimSize(1));
+  if (s.tilesOfBlock > 1 && !givesStates(s, op) && kept > 0) {
+    plan.scratch[0] = u.getDimSize(0) * s.groups * s.blocks * kept;
+    plan.scratch[1] = s.threads() * s.perLane;
+  }
+  return plan;
+}
