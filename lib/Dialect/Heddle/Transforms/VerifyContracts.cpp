@@ -59,6 +59,18 @@ static std::string typeProblem(Type type) {
   return text;
 }
 
+/// Whether `heddle-chunk-scans` makes an op, and no model builder.
+static bool isScanOfChunks(Operation *op) {
+  if (isa<LinearScanMapsOp, SelectiveScanMapsOp>(op))
+    return true;
+  if (auto scan = dyn_cast<LinearScanOp>(op))
+    return scan.numChunks() > 1 || scan.getNanResets();
+  if (auto scan = dyn_cast<LinearScanGradOp>(op))
+    return scan.numChunks() > 1;
+  auto scan = dyn_cast<SelectiveScanOp>(op);
+  return scan && scan.numChunks() > 1;
+}
+
 /// Why an op is outside contract M (or what a target runs), or empty.
 static std::string opProblem(Operation *op, StringRef target) {
   std::string text;
@@ -80,6 +92,12 @@ static std::string opProblem(Operation *op, StringRef target) {
     os << "'" << op->getName()
        << "' has no gpu kernel yet; use --target=cpu, or run it with "
           "--device=reference";
+    return text;
+  }
+  if (isScanOfChunks(op)) {
+    os << "'" << op->getName()
+       << "' over chunks of time is not part of a model; write the scan, which "
+          "becomes chunks where a GPU needs them";
     return text;
   }
   for (Type t : op->getResultTypes())
