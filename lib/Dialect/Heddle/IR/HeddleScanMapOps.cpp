@@ -2,12 +2,24 @@
 
 #include "VerifyTensor.h"
 #include "heddle/Dialect/Heddle/IR/Heddle.h"
+#include "heddle/Dialect/Heddle/IR/ScanChunks.h"
 
 using namespace mlir;
 using namespace heddle;
 
 static int64_t sizeOf(Value v, unsigned dim) {
   return cast<RankedTensorType>(v.getType()).getDimSize(dim);
+}
+
+bool heddle::isScanOverChunks(Operation *op) {
+  if (isa<LinearScanMapsOp, SelectiveScanMapsOp>(op))
+    return true;
+  if (auto scan = dyn_cast<LinearScanOp>(op))
+    return scan.numChunks() > 1 || scan.getNanResets();
+  if (auto scan = dyn_cast<LinearScanGradOp>(op))
+    return scan.numChunks() > 1;
+  auto scan = dyn_cast<SelectiveScanOp>(op);
+  return scan && scan.numChunks() > 1;
 }
 
 LogicalResult LinearScanMapsOp::verify() {

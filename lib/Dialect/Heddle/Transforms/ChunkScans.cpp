@@ -9,6 +9,7 @@
 #include "heddle/Codegen/GPU/ScanThreads.h"
 #include "heddle/Codegen/Tile/TileBuilder.h"
 #include "heddle/Dialect/Heddle/IR/Heddle.h"
+#include "heddle/Dialect/Heddle/IR/ScanChunks.h"
 #include "heddle/Dialect/Heddle/Transforms/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -138,20 +139,18 @@ Operation *Chunker::chunk(SelectiveScanOp op) {
 
 /// The sequence (B, L, D) that a scan walks over; null: it is not cut.
 static Value sequenceOf(Operation *op) {
-  return TypeSwitch<Operation *, Value>(op)
-      .Case([](LinearScanOp scan) -> Value {
-        return scan.numChunks() > 1 || scan.getNanResets() ? Value()
-                                                           : scan.getB();
-      })
-      .Case([](LinearScanGradOp scan) -> Value {
-        return scan.numChunks() > 1 || scan.getPartialSums() ? Value()
-                                                             : scan.getH();
-      })
-      .Case([](SelectiveScanOp scan) -> Value {
-        int64_t states = scan.getA().getType().getDimSize(1);
-        return scan.numChunks() > 1 || states == 0 ? Value() : scan.getU();
-      })
-      .Default([](Operation *) { return Value(); });
+  if (isScanOverChunks(op))
+    return {};
+  if (auto scan = dyn_cast<LinearScanOp>(op))
+    return scan.getB();
+  if (auto scan = dyn_cast<LinearScanGradOp>(op))
+    return scan.getPartialSums() ? Value() : scan.getH();
+  auto scan = dyn_cast<SelectiveScanOp>(op);
+  // Nothing but y and the final state has a form for chunks.
+  if (!scan || scan->getNumResults() != (scan.getFinalState() ? 2 : 1) ||
+      scan.getA().getType().getDimSize(1) == 0)
+    return {};
+  return scan.getU();
 }
 
 namespace {

@@ -2,6 +2,7 @@
 
 #include "heddle/Codegen/Tile/KernelBody.h"
 #include "heddle/Dialect/Heddle/IR/Heddle.h"
+#include "heddle/Dialect/Heddle/IR/ScanChunks.h"
 #include "heddle/Dialect/Heddle/Transforms/Passes.h"
 #include "heddle/Dialect/Heddle/Transforms/PlanAttributes.h"
 
@@ -59,18 +60,6 @@ static std::string typeProblem(Type type) {
   return text;
 }
 
-/// Whether `heddle-chunk-scans` makes an op, and no model builder.
-static bool isScanOfChunks(Operation *op) {
-  if (isa<LinearScanMapsOp, SelectiveScanMapsOp>(op))
-    return true;
-  if (auto scan = dyn_cast<LinearScanOp>(op))
-    return scan.numChunks() > 1 || scan.getNanResets();
-  if (auto scan = dyn_cast<LinearScanGradOp>(op))
-    return scan.numChunks() > 1;
-  auto scan = dyn_cast<SelectiveScanOp>(op);
-  return scan && scan.numChunks() > 1;
-}
-
 /// Why an op is outside contract M (or what a target runs), or empty.
 static std::string opProblem(Operation *op, StringRef target) {
   std::string text;
@@ -94,7 +83,7 @@ static std::string opProblem(Operation *op, StringRef target) {
           "--device=reference";
     return text;
   }
-  if (isScanOfChunks(op)) {
+  if (isScanOverChunks(op)) {
     os << "'" << op->getName()
        << "' over chunks of time is not part of a model; write the scan, which "
           "becomes chunks where a GPU needs them";
