@@ -163,7 +163,8 @@ static void addDifferentiateStage(OpPassManager &pm) {
 }
 
 /// Graph ops to launches of outlined kernels.
-static void addFuseStage(OpPassManager &pm, const TileTarget &target) {
+static void addFuseStage(OpPassManager &pm, const TileTarget &target,
+                         int64_t scanChunks = 0) {
   FuseKernelsPassOptions options;
   options.lanes = target.lanes;
   options.threads = target.threads;
@@ -171,8 +172,13 @@ static void addFuseStage(OpPassManager &pm, const TileTarget &target) {
   SplitAttentionGradPassOptions split;
   split.threads = target.matrixUnits ? 0 : target.threads;
   pm.addNestedPass<func::FuncOp>(createSplitAttentionGradPass(split));
-  if (target.matrixUnits)
+  if (target.matrixUnits) {
+    ChunkScansPassOptions chunks;
+    chunks.threads = target.threads;
+    chunks.chunks = scanChunks;
     pm.addNestedPass<func::FuncOp>(createKeepScanStatesPass());
+    pm.addNestedPass<func::FuncOp>(createChunkScansPass(chunks));
+  }
   SplitScansPassOptions scans;
   scans.lanes = target.lanes;
   scans.threads = target.threads;
@@ -389,6 +395,9 @@ LogicalResult Driver::readTarget() {
                             "got --target=cpu, which has IEEE f32 only");
   if (!gpu && failed(CpuTarget::parse(options.cpu, cpu, error)))
     return module.emitError(error);
+  if (options.scanChunks && !gpu)
+    return module.emitError("expected a GPU target with chunks of scans, got '")
+           << options.target << "'";
   if (!options.tile.empty()) {
     if (!gpu)
       return module.emitError("expected a GPU target with a tile, got '")
@@ -416,7 +425,7 @@ LogicalResult Driver::front() {
     if (upTo(Stage::Differentiate))
       addDifferentiateStage(pm);
     if (upTo(Stage::Fuse))
-      addFuseStage(pm, tiles);
+      addFuseStage(pm, tiles, options.scanChunks);
     if (upTo(Stage::Plan))
       addPlanStage(pm);
   });

@@ -2,6 +2,7 @@
 
 #include "Support.h"
 #include "Ops.h"
+#include "heddle/Dialect/Heddle/IR/ScanChunks.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/SymbolTable.h"
@@ -38,6 +39,9 @@ public:
                         "from before fusion");
     if (!checkTypes(op))
       return;
+    if (isScanOverChunks(op))
+      return report(op, "chunks of time are made by the compiler; give the "
+                        "scan from before them");
     if (auto call = dyn_cast<func::CallOp>(op))
       return checkCall(call);
     if (isa<CheckpointOp, LayerScanOp, scf::ForOp, scf::IfOp>(op)) {

@@ -119,6 +119,11 @@ struct Flags {
                "stages, as q128_k64_w8_s1; default: the fastest by a model of "
                "the GPU"),
       cl::value_desc("name"), cl::cat(category)};
+  cl::opt<int64_t> scanChunks{
+      "scan-chunks",
+      cl::desc("chunks of time that scans are cut into on GPUs; default: as many "
+               "as feed the smallest of them, 1: none"),
+      cl::value_desc("n"), cl::init(0), cl::cat(category)};
   cl::opt<bool> listTiles{
       "list-tiles",
       cl::desc("list the tiles that attention can have on each GPU, with what "
@@ -137,7 +142,7 @@ void releaseNames() {
        {"o", "output", "target", "cpu", "f32-precision", "emit", "compile-to",
         "entry", "report", "threads", "verify-each", "list-targets",
         "ptx-version", "line-info", "libdevice", "ptxas", "cubin", "chip",
-        "emulator", "tile", "list-tiles"})
+        "emulator", "tile", "scan-chunks", "list-tiles"})
     if (cl::Option *option = registered.lookup(name))
       taken.push_back(option);
   for (cl::Option *option : taken)
@@ -301,12 +306,21 @@ static Status readGpuOptions(Options &options) {
   gpu.makeCubin = own.cubin;
   gpu.makeEmulator = own.emulator;
   options.compile.tile = own.tile;
+  options.compile.scanChunks = own.scanChunks;
   options.listTiles = own.listTiles;
   if (options.gpus.empty() && (own.listTiles || !own.tile.empty()))
     return expectedOneOf("target",
                          GpuTarget::names() + " with " +
                              (own.listTiles ? "--list-tiles" : "--tile"),
                          own.target);
+  if (own.scanChunks.getNumOccurrences()) {
+    if (options.gpus.empty())
+      return expectedOneOf("target", GpuTarget::names() + " with --scan-chunks",
+                           own.target);
+    if (own.scanChunks < 1)
+      return Status::error("expected --scan-chunks of at least 1, got " +
+                           std::to_string(own.scanChunks));
+  }
   AttentionTiles tiles;
   if (!own.tile.empty() &&
       failed(AttentionTiles::parse(own.tile, tiles, error)))

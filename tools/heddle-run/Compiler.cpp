@@ -139,6 +139,7 @@ Status heddle::run::compileModel(const std::string &text,
   if (request.tf32)
     options.f32Precision = F32Precision::Tf32;
   options.tile = request.tile;
+  options.scanChunks = request.scanChunks;
   options.gpu.makePtx = !request.emulator;
   options.gpu.makeEmulator = request.emulator;
   if (!model.get() ||

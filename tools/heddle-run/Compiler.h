@@ -33,6 +33,7 @@ struct CompileRequest {
   std::string entry;          // empty: every public function
   std::string target = "cpu"; // this CPU, or a GPU as sm_80
   std::string tile;           // of attention on a GPU; empty: chosen
+  int64_t scanChunks = 0;     // of time, of scans on a GPU; 0: chosen
   bool emulator = false;      // for the emulator of that GPU
   bool tf32 = false;          // products of f32 on the matrix unit
 };

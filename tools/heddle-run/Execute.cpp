@@ -79,6 +79,7 @@ Status heddle::run::loadModel(const Options &options, Program &program) {
   CompileRequest request;
   request.entry = options.function;
   request.tile = options.tile;
+  request.scanChunks = options.scanChunks;
   if (options.device != DeviceKind::Cpu)
     if (Status s = chooseTarget(options, request); !s.ok())
       return s;

@@ -99,6 +99,8 @@ Status readEmulatorOptions(const RawOptions &raw, Options &options) {
     return wanted("emulator or cuda", "--f32-precision");
   if (!options.tile.empty() && !emulator && options.device != DeviceKind::Cuda)
     return wanted("emulator or cuda", "--tile");
+  if (options.scanChunks && !emulator && options.device != DeviceKind::Cuda)
+    return wanted("emulator or cuda", "--scan-chunks");
   if (!raw.sanitize.empty() && !emulator)
     return wanted("emulator", "--sanitize");
   if (!raw.seed.empty() && !emulator)
@@ -241,6 +243,10 @@ Status heddle::run::parseCommandLine(int argc, char **argv, Options &options,
   app.add_option("--tile", options.tile,
                  "tile of attention that a graph is compiled with, as "
                  "q128_k64_w8_s1; heddle-compile --list-tiles lists them");
+  app.add_option("--scan-chunks", options.scanChunks,
+                 "chunks of time that scans of a graph are cut into; default: "
+                 "as many as feed the GPU, 1: none")
+      ->check(CLI::PositiveNumber);
   app.add_option("--sanitize", raw.sanitize,
                  "checks of the emulator: all (default), none, or of memcheck, "
                  "racecheck, initcheck, synccheck, joined by commas");

@@ -32,6 +32,7 @@ struct Options {
   std::string target;
   bool tf32 = false;       // on GPUs: products of f32 on the matrix unit
   std::string tile; // of attention on GPUs, as q128_k64_w8_s1; empty: chosen
+  int64_t scanChunks = 0; // of time, of scans on GPUs; 0: chosen
   uint32_t sanitizers = 0; // of the emulator
   uint64_t seed = 0;       // of the emulator's order of warps
   int maxFindings = 0;     // of the emulator; 0: one of each sanitizer

@@ -51,6 +51,7 @@ struct CompileOptions {
   std::string entry;          // empty: every public function
   std::string tile;           // of attention on GPUs, as "q128_k64_w8_s1"; empty:
                               // chosen for each
+  int64_t scanChunks = 0;     // of time, of scans on GPUs; 0: chosen for each
   Stage compileTo = Stage::Object;
   bool keepSource = true;     // store contract M in the bundle
   std::string source;         // the module's text, where the caller has it

@@ -12,6 +12,10 @@ LogicalResult heddle::buildScanThreads(func::FuncOp kernel,
       return buildLinearScanThreads(scan, kernel, target);
     if (auto scan = dyn_cast<LinearScanGradOp>(op))
       return buildLinearScanGradThreads(scan, kernel, target);
+    if (auto scan = dyn_cast<LinearScanMapsOp>(op))
+      return buildLinearScanMapsThreads(scan, kernel, target);
+    if (auto scan = dyn_cast<SelectiveScanMapsOp>(op))
+      return buildSelectiveScanMapsThreads(scan, kernel, target);
     if (auto scan = dyn_cast<SelectiveScanOp>(op))
       return buildSelectiveScanThreads(scan, kernel, target);
     if (auto scan = dyn_cast<SelectiveScanGradOp>(op))

@@ -15,7 +15,8 @@ class Forward : public SelectiveThreads {
 public:
   Forward(SelectiveScanOp op, func::FuncOp kernel, const SelectiveOperands &in,
           const SelectiveShape &shape)
-      : SelectiveThreads(kernel, op.getLoc(), in, shape), op(op) {}
+      : SelectiveThreads(kernel, op.getLoc(), in, shape, op.numChunks()),
+        op(op) {}
   void build();
 
 private:
@@ -150,9 +151,8 @@ void Forward::build() {
           when(hasColumn(c), [&] {
             auto [dt, x] = sizes(u[c], delta[c]);
             // A step that does not exist leaves the states as they are.
-            if (length % shape.steps != 0)
-              dt = select(below(add(first, columnStep(c)), length), dt,
-                          number(0.0));
+            if (isRagged(shape.steps))
+              dt = select(isStep(add(first, columnStep(c))), dt, number(0.0));
             put(ValueRange{dt, x}, xs, mul(place(columnStep(c), column), 2));
           });
         barrier();
@@ -165,14 +165,17 @@ void Forward::build() {
       });
   if (op.getFinalState())
     storeStates(ValueRange(last).take_front(shape.perLane),
-                destinationOf(op.getFinalState()), batch);
+                destinationOf(op.getFinalState()), batch,
+                stretch ? equal(stretch, stretches - 1) : Value());
 }
 
 LogicalResult heddle::buildSelectiveScanThreads(SelectiveScanOp op,
                                                 func::FuncOp kernel,
                                                 const TileTarget &target) {
   SelectiveOperands in = SelectiveOperands::of(op);
-  SelectiveShape shape = selectiveShape(in, target);
+  SelectiveOperands stretches = in;
+  stretches.batch *= op.numChunks();
+  SelectiveShape shape = selectiveShape(stretches, target);
   // States leave between chunks.
   while (op.getChunkStates() && *op.getChunk() % shape.steps != 0)
     shape.steps /= 2;

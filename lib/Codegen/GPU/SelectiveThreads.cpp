@@ -92,9 +92,10 @@ void SelectiveThreads::open() {
 }
 
 void SelectiveThreads::openBlocks(int64_t blocksOfBatch) {
-  openGrid(std::max<int64_t>(1, in.batch * blocksOfBatch), shape.threads());
+  openGrid(std::max<int64_t>(1, in.batch * walked * blocksOfBatch),
+           shape.threads());
   kernel->setAttr(kKernelTile, b.getStringAttr(shape.name()));
-  batch = div(block, blocksOfBatch);
+  openStretch(div(block, blocksOfBatch));
   tile = rem(block, blocksOfBatch);
   owner = div(thread, shape.lanes);
   part = rem(thread, shape.lanes);
@@ -129,6 +130,8 @@ ThreadBuilder::Values SelectiveThreads::loadStates(Value buffer, bool batched) {
     Values at;
     if (batched)
       at.push_back(batch);
+    if (batched && cast<MemRefType>(buffer.getType()).getRank() == 4)
+      at.push_back(stretch);
     at.append({add(base, owner), state(k)});
     states.push_back(load(buffer, at, both(isOwner, isState(k))));
   }
@@ -142,11 +145,11 @@ ThreadBuilder::Values SelectiveThreads::initialStates() {
 }
 
 void SelectiveThreads::storeStates(ValueRange states, Value buffer,
-                                   ValueRange leading) {
+                                   ValueRange leading, Value where) {
   for (int64_t k = 0; k < shape.perLane; ++k) {
     Values at(leading.begin(), leading.end());
     at.append({add(base, owner), state(k)});
-    store(states[k], buffer, at, both(isOwner, isState(k)));
+    store(states[k], buffer, at, both(where, both(isOwner, isState(k))));
   }
 }
 
@@ -164,7 +167,7 @@ SelectiveThreads::loadChunk(Value first,
   };
   Value last = add(first, shape.steps - 1);
   return when(
-      below(last, length), [&] { return form(true); },
+      isStep(last), [&] { return form(true); },
       [&] { return form(false); });
 }
 
@@ -174,7 +177,7 @@ void SelectiveThreads::loadColumns(Value buffer, Value first, bool whole,
     Value step = add(first, columnStep(i));
     Value exists = both(isColumn, hasColumn(i));
     if (!whole)
-      exists = both(exists, below(step, length));
+      exists = both(exists, isStep(step));
     values.push_back(
         load(buffer, {batch, position(step), add(base, column)}, exists));
   }
@@ -202,7 +205,7 @@ void SelectiveThreads::loadRows(Value buffer, Value first, bool whole,
     if (in.states != shape.padded)
       exists = both(exists, below(n, in.states));
     if (!whole)
-      exists = both(exists, below(step, length));
+      exists = both(exists, isStep(step));
     Values place = {batch, position(step)};
     if (group)
       place.push_back(group);
@@ -233,7 +236,7 @@ void SelectiveThreads::putResets(Value first, Value firstPlace) {
       shape.threads() > shape.steps ? below(thread, shape.steps) : Value();
   auto putOne = [&](Value at) {
     Value step = add(first, at);
-    Value starts = startsSegment(step, below(step, length));
+    Value starts = startsSegment(step, isStep(step));
     put(select(starts, number(1.0), number(0.0)), resets,
         firstPlace ? add(at, firstPlace) : at);
   };

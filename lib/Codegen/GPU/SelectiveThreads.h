@@ -44,9 +44,11 @@ SelectiveShape selectiveShape(const SelectiveOperands &in,
 class SelectiveThreads : public ScanThreads {
 public:
   SelectiveThreads(mlir::func::FuncOp kernel, mlir::Location loc,
-                   const SelectiveOperands &in, const SelectiveShape &shape)
-      : ScanThreads(kernel, loc, in.length, in.reverse, in.resetIds), in(in),
-        shape(shape) {}
+                   const SelectiveOperands &in, const SelectiveShape &shape,
+                   int64_t stretches = 1, int64_t walked = 0)
+      : ScanThreads(kernel, loc, in.length, in.reverse, in.resetIds, stretches,
+                    walked),
+        in(in), shape(shape) {}
 
   /// The grid, with a block for each tile.
   void open();
@@ -59,7 +61,8 @@ public:
   Values initialStates();
   /// Elements of a (.., D, N) buffer for this lane's states.
   Values loadStates(mlir::Value buffer, bool batched);
-  void storeStates(ValueRange states, mlir::Value buffer, ValueRange leading);
+  void storeStates(ValueRange states, mlir::Value buffer, ValueRange leading,
+                   mlir::Value where = {});
 
   //===--- chunks ---------------------------------------------------------===//
   /// Elements (step, column) of a chunk in a (B, L, D) buffer, steps from
@@ -93,9 +96,9 @@ public:
   }
   /// The same, and whether there is such a step.
   Value hasStep(Value first, int64_t i) {
-    if (length % shape.steps == 0)
+    if (!isRagged(shape.steps))
       return hasColumn(i);
-    return both(hasColumn(i), below(add(first, columnStep(i)), length));
+    return both(hasColumn(i), isStep(add(first, columnStep(i))));
   }
   /// Steps of a chunk that exist.
   Value stepsOf(Value first);
@@ -125,7 +128,7 @@ public:
     Value exists = isState(k);
     return exists ? select(exists, x, number(0.0)) : x;
   }
-  int64_t numChunks() const { return llvm::divideCeil(length, shape.steps); }
+  int64_t numChunks() const { return llvm::divideCeil(span, shape.steps); }
 
   SelectiveOperands in;
   SelectiveShape shape;

@@ -149,6 +149,10 @@ Value ThreadBuilder::isZero(Value x) {
                                number(0.0));
 }
 
+Value ThreadBuilder::isNan(Value x) {
+  return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNO, x, x);
+}
+
 //===----------------------------------------------------------------------===//
 // Control
 //===----------------------------------------------------------------------===//

@@ -57,6 +57,7 @@ public:
   Value softplusSlope(Value x);
   Value select(Value condition, Value x, Value y);
   Value isZero(Value x);
+  Value isNan(Value x);
 
   //===--- control --------------------------------------------------------===//
   /// A loop over begin <= i < end that carries values.

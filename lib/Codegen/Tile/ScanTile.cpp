@@ -1,6 +1,7 @@
 //===- ScanTile.cpp - the tile programs of scans --------------------------===//
 
 #include "ScanBuilder.h"
+#include "heddle/Dialect/Heddle/IR/ScanChunks.h"
 
 using namespace mlir;
 using namespace heddle;
@@ -9,6 +10,9 @@ LogicalResult heddle::buildScanTile(func::FuncOp kernel,
                                     const TileTarget &target) {
   OpBuilder b(kernel.getBody().front().getTerminator());
   for (Operation &op : kernel.getBody().front()) {
+    if (isScanOverChunks(&op))
+      return op.emitOpError("expected a scan over all of time on a CPU, got "
+                            "chunks of it; heddle-chunk-scans is for GPUs");
     if (auto scan = dyn_cast<LinearScanOp>(op))
       return buildLinearScan(scan, target, b);
     if (auto scan = dyn_cast<LinearScanGradOp>(op))

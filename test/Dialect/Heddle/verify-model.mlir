@@ -62,3 +62,13 @@ func.func @donated_argument_is_returned_once(
   %f = tensor.collapse_shape %p [[0, 1]] : tensor<2x3xf32> into tensor<6xf32>
   return %p, %q, %f, %q, %r : tensor<2x3xf32>, tensor<4xf32>, tensor<6xf32>, tensor<4xf32>, tensor<4xf32>
 }
+
+// -----
+
+func.func @chunks_of_time_are_no_model(%a: tensor<8xf32>, %b: tensor<2x64x8xf32>, %h: tensor<2x4x8xf32>) -> tensor<2x64x8xf32> {
+  // expected-error@+1 {{2 unsupported: 'heddle.linear_scan_maps' over chunks of time is not part of a model; write the scan, which becomes chunks where a GPU needs them}}
+  %0:2 = heddle.linear_scan_maps %a, %b : tensor<8xf32>, tensor<2x64x8xf32> -> (tensor<2x4x8xf32>, tensor<2x4x8xf32>)
+  // expected-note@+1 {{unsupported: 'heddle.linear_scan' over chunks of time is not part of a model}}
+  %1 = heddle.linear_scan %a, %b initial_state(%h : tensor<2x4x8xf32>) : tensor<8xf32>, tensor<2x64x8xf32> -> (tensor<2x64x8xf32>)
+  return %1 : tensor<2x64x8xf32>
+}

@@ -118,7 +118,7 @@ static LogicalResult dropFinalState(LinearScanOp op,
       op.getHImag() ? op.getHImag().getType() : Type(), /*final_state=*/Type(),
       /*final_state_imag=*/Type(), op.getA(), op.getB(), op.getAImag(),
       op.getBImag(), op.getInitialState(), op.getInitialStateImag(),
-      op.getResetIds(), op.getReverse());
+      op.getResetIds(), op.getReverse(), op.getNanResets());
   narrow->setDiscardableAttrs(op->getDiscardableAttrDictionary());
   rewriter.replaceAllUsesWith(op.getH(), narrow.getH());
   if (op.getHImag())

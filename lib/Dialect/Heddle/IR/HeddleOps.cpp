@@ -89,6 +89,17 @@ static void printLinearScanGradResults(OpAsmPrinter &p, Operation *, Type aImag,
                       {"initial_state_imag", initialStateImag}});
 }
 
+static ParseResult parseScanMapResults(OpAsmParser &parser, Type &decayImag,
+                                       Type &stateImag) {
+  return parseNamedTypes(
+      parser, {{"decay_imag", &decayImag}, {"state_imag", &stateImag}});
+}
+
+static void printScanMapResults(OpAsmPrinter &p, Operation *, Type decayImag,
+                                Type stateImag) {
+  printNamedTypes(p, {{"decay_imag", decayImag}, {"state_imag", stateImag}});
+}
+
 static ParseResult parseScanGradResults(OpAsmParser &parser, Type &d, Type &z,
                                         Type &deltaBias, Type &initialState,
                                         Type &scratch) {

@@ -22,6 +22,13 @@ static bool cannotDivide(int64_t groups, int64_t size) {
 // SelectiveScanOp
 //===----------------------------------------------------------------------===//
 
+/// States of chunks have an axis of them after the batch.
+static void allowChunks(Value states, SmallVectorImpl<Axis> &axes) {
+  if (states && cast<RankedTensorType>(states.getType()).getRank() ==
+                    static_cast<int64_t>(axes.size()) + 1)
+    axes.insert(axes.begin() + 1, Axis{"C"});
+}
+
 /// The operands that the scan and its gradient share.
 template <typename OpTy> static LogicalResult verifySelectiveScan(OpTy op) {
   /*selective_scan_c1*/
@@ -65,9 +72,12 @@ template <typename OpTy> static LogicalResult verifySelectiveScan(OpTy op) {
   if (failed(
           verifyTensor(op, "z", op.getZ(), {batch, length, channels}, element)))
     return failure();
+  SmallVector<Axis> initial = {batch, channels, state};
+  if (isa<SelectiveScanOp>(op))
+    allowChunks(op.getInitialState(), initial);
   /*selective_scan_c8*/
-  if (failed(verifyTensor(op, "initial_state", op.getInitialState(),
-                          {batch, channels, state}, Elements::F32)))
+  if (failed(verifyTensor(op, "initial_state", op.getInitialState(), initial,
+                          Elements::F32)))
     return failure();
   /*selective_scan_c9*/
   return verifyTensor(op, "reset_ids", op.getResetIds(), {batch, length},
@@ -111,6 +121,8 @@ LogicalResult SelectiveScanOp::verify() {
   /*selective_scan_c8*/
   if (failed(verifyTensor(*this, "final_state", getFinalState(),
                           {batch, channels, state}, Elements::F32)))
+    return failure();
+  if (failed(verifyScanChunks(*this, length.size, numChunks())))
     return failure();
   /*selective_scan_c10*/
   return verifyTensor(*this, "y", getY(), {batch, length, channels},
@@ -263,14 +275,16 @@ LogicalResult LinearScanOp::verify() {
                          << (getHImag() ? "one" : "none");
   if (failed(verifyTensor(*this, "h_imag", getHImag(), all, element)))
     return failure();
+  SmallVector<Axis> initial = {batch, channels}, final = initial;
+  allowChunks(getInitialState(), initial);
   /*linear_scan_c6*/
-  for (auto [name, value] :
-       {std::pair<StringRef, Value>{"initial_state", getInitialState()},
-        {"initial_state_imag", getInitialStateImag()},
-        {"final_state", getFinalState()},
-        {"final_state_imag", getFinalStateImag()}})
-    if (failed(
-            verifyTensor(*this, name, value, {batch, channels}, Elements::F32)))
+  for (auto [name, value, axes] :
+       {std::tuple<StringRef, Value, ArrayRef<Axis>>{
+            "initial_state", getInitialState(), initial},
+        {"initial_state_imag", getInitialStateImag(), initial},
+        {"final_state", getFinalState(), final},
+        {"final_state_imag", getFinalStateImag(), final}})
+    if (failed(verifyTensor(*this, name, value, axes, Elements::F32)))
       return failure();
   /*linear_scan_c7*/
   for (auto [name, real, imag] :
@@ -288,8 +302,17 @@ LogicalResult LinearScanOp::verify() {
                            << (imag ? "one" : "none");
   }
   /*linear_scan_c8*/
-  return verifyTensor(*this, "reset_ids", getResetIds(), {batch, length},
-                      Elements::I32);
+  if (failed(verifyTensor(*this, "reset_ids", getResetIds(), {batch, length},
+                          Elements::I32)))
+    return failure();
+  /*linear_scan_c9*/
+  if (failed(verifyScanChunks(*this, length.size, numChunks())))
+    return failure();
+  /*linear_scan_c10*/
+  if (getNanResets() && hasConstantDecay())
+    return emitOpError("expected nan_resets only with an a that varies over "
+                       "time");
+  return success();
 }
 
 LogicalResult LinearScanGradOp::verify() {
@@ -320,21 +343,25 @@ LogicalResult LinearScanGradOp::verify() {
     if (imag && failed(verifyType(*this, name, imag.getType(), real.getType())))
       return failure();
   }
+  SmallVector<Axis> initial = {batch, channels}, incoming = initial;
+  allowChunks(getDfinalState(), incoming);
   /*linear_scan_grad_c4*/
-  for (auto [name, real, imag] :
-       {std::tuple<StringRef, Value, Value>{"initial_state", getInitialState(),
-                                            getInitialStateImag()},
-        {"dfinal_state", getDfinalState(), getDfinalStateImag()}}) {
+  for (auto [name, real, imag, axes] :
+       {std::tuple<StringRef, Value, Value, ArrayRef<Axis>>{
+            "initial_state", getInitialState(), getInitialStateImag(), initial},
+        {"dfinal_state", getDfinalState(), getDfinalStateImag(), incoming}}) {
     bool wanted = isComplex() && real;
     if (wanted != static_cast<bool>(imag))
       return emitOpError() << "expected " << (wanted ? "an" : "no")
                            << " imaginary part of " << name << ", got "
                            << (imag ? "one" : "none");
     for (Value state : {real, imag})
-      if (failed(verifyTensor(*this, name, state, {batch, channels},
-                              Elements::F32)))
+      if (failed(verifyTensor(*this, name, state, axes, Elements::F32)))
         return failure();
   }
+  /*linear_scan_grad_c8*/
+  if (failed(verifyScanChunks(*this, length.size, numChunks())))
+    return failure();
   /*linear_scan_grad_c5*/
   if (failed(verifyTensor(*this, "reset_ids", getResetIds(), {batch, length},
                           Elements::I32)))
@@ -345,7 +372,10 @@ LogicalResult LinearScanGradOp::verify() {
                        "over time");
   RankedTensorType ofA = getA().getType();
   if (getPartialSums())
-    ofA = RankedTensorType::get({batch.size, channels.size},
+    ofA = RankedTensorType::get({ShapedType::isDynamic(batch.size)
+                                     ? batch.size
+                                     : batch.size * numChunks(),
+                                 channels.size},
                                 Float32Type::get(getContext()));
   auto typeOf = [](Value v) { return v ? v.getType() : Type(); };
   /*linear_scan_grad_c6*/

@@ -1,6 +1,7 @@
 //===- VerifyTensor.cpp - shape and type checks of verifiers --------------===//
 
 #include "VerifyTensor.h"
+#include "heddle/Dialect/Heddle/IR/Heddle.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/TypeUtilities.h"
@@ -97,4 +98,19 @@ LogicalResult heddle::verifyType(Operation *op, const Twine &what, Type type,
     return success();
   return op->emitOpError() << "expected " << what << " of type " << wanted
                            << ", got " << type;
+}
+
+LogicalResult heddle::verifyScanChunks(Operation *op, int64_t length,
+                                       int64_t chunks, int64_t least) {
+  if (ShapedType::isDynamic(length) || ShapedType::isDynamic(chunks))
+    return success();
+  if (chunks < least)
+    return op->emitOpError("expected at least ")
+           << least << " chunks, got " << chunks;
+  int64_t steps = scanChunkSteps(length, chunks);
+  if (chunks == 1 || (chunks - 1) * steps < length)
+    return success();
+  return op->emitOpError("expected chunks that all have steps, got ")
+         << chunks << " chunks of " << steps << " steps for " << length
+         << "; use fewer";
 }

@@ -240,6 +240,9 @@ LogicalResult heddle::decomposeLinearScanGrad(RewriterBase &rewriter,
                                               LinearScanGradOp op) {
   if (failed(expectStaticShapes(op)))
     return failure();
+  if (op.numChunks() > 1)
+    return op.emitOpError("expected a scan over all of time, got one over "
+                          "chunks; decompose it before heddle-chunk-scans");
   Decomposer(rewriter, op).run();
   return success();
 }

@@ -163,6 +163,9 @@ LogicalResult heddle::decomposeSelectiveScan(RewriterBase &rewriter,
   if (op.getChunkStates())
     return op.emitOpError("expected no chunk_states where a scan is written "
                           "out; heddle-keep-scan-states adds them later");
+  if (op.numChunks() > 1)
+    return op.emitOpError("expected a scan over all of time, got one over "
+                          "chunks; decompose it before heddle-chunk-scans");
   Decomposer(rewriter, op).run();
   return success();
 }

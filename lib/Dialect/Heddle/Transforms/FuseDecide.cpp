@@ -82,8 +82,8 @@ OpClass Fuser::computeClass(Operation *op) {
   }
   if (isa<AttentionOp, AttentionGradOp>(op))
     return OpClass::Attention;
-  if (isa<LinearScanOp, LinearScanGradOp, SelectiveScanOp, SelectiveScanGradOp>(
-          op))
+  if (isa<LinearScanOp, LinearScanGradOp, LinearScanMapsOp, SelectiveScanOp,
+          SelectiveScanGradOp, SelectiveScanMapsOp>(op))
     return OpClass::Scan;
   auto generic = dyn_cast<linalg::GenericOp>(op);
   if (isRowsContraction(generic)) {

@@ -100,7 +100,8 @@ static void materializeSplats(func::FuncOp f) {
   SmallVector<OpOperand *> operands;
   f.walk([&](Operation *op) {
     if (isa<AttentionOp, AttentionGradOp, LinearScanOp, LinearScanGradOp,
-            SelectiveScanOp, SelectiveScanGradOp>(op))
+            LinearScanMapsOp, SelectiveScanOp, SelectiveScanGradOp,
+            SelectiveScanMapsOp>(op))
       for (OpOperand &operand : op->getOpOperands())
         operands.push_back(&operand);
   });

@@ -126,12 +126,19 @@ static SmallVector<Value> readsOf(Operation *op) {
 /// Inputs that the first result of a scan may be written over: a block reads
 /// all that a step needs before it writes the step's results, and no other
 /// block reads its channels. B and C of a selective scan are read by the blocks
-/// of all channels.
+/// of all channels; states before the steps of a gradient by those of two
+/// chunks of time.
 static SmallVector<int64_t> scanInPlace(Operation *op, ArrayRef<Value> inputs) {
+  if (isa<LinearScanMapsOp, SelectiveScanMapsOp>(op))
+    return {};
   SmallVector<Value> shared;
-  TypeSwitch<Operation *>(op).Case<SelectiveScanOp, SelectiveScanGradOp>(
-      [&](auto scan) {
+  TypeSwitch<Operation *>(op)
+      .Case<SelectiveScanOp, SelectiveScanGradOp>([&](auto scan) {
         shared = {scan.getB(), scan.getC()};
+      })
+      .Case([&](LinearScanGradOp scan) {
+        if (scan.numChunks() > 1)
+          shared = {scan.getH(), scan.getHImag()};
       });
   SmallVector<int64_t> inPlace;
   for (auto [i, v] : llvm::enumerate(inputs))

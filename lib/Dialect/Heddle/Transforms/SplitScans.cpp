@@ -167,11 +167,13 @@ static void split(SelectiveScanGradOp op, const TileTarget &target) {
   replaceBySums(b, op, whole, target);
 }
 
-/// The same for an `a` that is constant over time: one part per batch entry.
+/// The same for an `a` that is constant over time: one part per batch entry, and
+/// chunk of time.
 static void split(LinearScanGradOp op, const TileTarget &target) {
   IRRewriter b(op);
   Type ofA = RankedTensorType::get(
-      {op.getH().getType().getDimSize(0), op.getH().getType().getDimSize(2)},
+      {op.getH().getType().getDimSize(0) * op.numChunks(),
+       op.getH().getType().getDimSize(2)},
       b.getF32Type());
   auto typeOf = [](Value v) { return v ? v.getType() : Type(); };
   auto whole = LinearScanGradOp::create(

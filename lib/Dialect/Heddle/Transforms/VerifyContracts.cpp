@@ -2,6 +2,7 @@
 
 #include "heddle/Codegen/Tile/KernelBody.h"
 #include "heddle/Dialect/Heddle/IR/Heddle.h"
+#include "heddle/Dialect/Heddle/IR/ScanChunks.h"
 #include "heddle/Dialect/Heddle/Transforms/Passes.h"
 #include "heddle/Dialect/Heddle/Transforms/PlanAttributes.h"
 
@@ -80,6 +81,12 @@ static std::string opProblem(Operation *op, StringRef target) {
     os << "'" << op->getName()
        << "' has no gpu kernel yet; use --target=cpu, or run it with "
           "--device=reference";
+    return text;
+  }
+  if (isScanOverChunks(op)) {
+    os << "'" << op->getName()
+       << "' over chunks of time is not part of a model; write the scan, which "
+          "becomes chunks where a GPU needs them";
     return text;
   }
   for (Type t : op->getResultTypes())

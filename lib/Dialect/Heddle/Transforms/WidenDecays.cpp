@@ -137,6 +137,8 @@ struct WidenDecays : heddle::impl::WidenDecaysPassBase<WidenDecays> {
         add(scan);
       else if (auto scan = dyn_cast<LinearScanGradOp>(op))
         add(scan);
+      else if (auto scan = dyn_cast<LinearScanMapsOp>(op))
+        add(scan);
     });
     IRRewriter rewriter(&getContext());
     for (Value decay : decays) {

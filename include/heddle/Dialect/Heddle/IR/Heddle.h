@@ -33,6 +33,17 @@ enum class MaskKind {
   Union,
   Intersection
 };
+
+/// Chunks of time that states of a scan belong to: axis 1 where the states have
+/// one axis more than `rank`.
+inline int64_t scanChunks(mlir::RankedTensorType states, int64_t rank) {
+  return states.getRank() > rank ? states.getDimSize(1) : 1;
+}
+/// Steps of a chunk; the last one may have fewer. Multiples of 16 fit the steps
+/// that kernels take at once.
+inline int64_t scanChunkSteps(int64_t length, int64_t chunks) {
+  return chunks <= 1 ? length : (length + chunks * 16 - 1) / (chunks * 16) * 16;
+}
 } // namespace heddle
 
 #include "heddle/Dialect/Heddle/IR/HeddleDialect.h.inc"

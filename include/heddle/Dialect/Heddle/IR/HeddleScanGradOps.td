@@ -135,20 +135,27 @@ def Heddle_LinearScanGradOp : Heddle_Op<"linear_scan_grad",
     batch entry, (B, D). L = 0 returns dfinal_state as the gradient of the
     initial state and zeros.
 
+    `heddle-chunk-scans` gives each of C chunks of time the cotangent of its own
+    final state: dfinal_state is (B, C, D) in the order of the walk backwards,
+    chunks are those of `heddle.linear_scan_maps`. Sums of da are per chunk then,
+    (B * C, D).
+
     Constraints:
 
     - /*linear_scan_grad_c1*/ h is float of shape (B, L, D), dh has its type.
     - /*linear_scan_grad_c2*/ a has the shape (B, L, D) or (D) and the type of h.
     - /*linear_scan_grad_c3*/ a_imag, h_imag and dh_imag come together, with the
       types of their real parts.
-    - /*linear_scan_grad_c4*/ states are f32 of shape (B, D); the imaginary part
-      is there exactly when the scan is complex and the real part is there.
+    - /*linear_scan_grad_c4*/ states are f32 of shape (B, D), dfinal_state also
+      (B, C, D); the imaginary part is there exactly when the scan is complex and
+      the real part is there.
     - /*linear_scan_grad_c5*/ reset_ids is i32 of shape (B, L).
     - /*linear_scan_grad_c6*/ db has the type of h, gradients of a and of the
       initial state have its type, and imaginary parts are there exactly when
       those of the operands are.
     - /*linear_scan_grad_c7*/ partial_sums needs an `a` that is constant over
-      time; da is f32 (B, D) then.
+      time; da is f32 (B, D), or (B * C, D), then.
+    - /*linear_scan_grad_c8*/ each of C chunks has a step.
 
     Created by differentiation; a second derivative goes through
     `heddle-decompose-scan-grad`. Becomes a scan kernel; `heddle-split-scans`
@@ -207,6 +214,10 @@ def Heddle_LinearScanGradOp : Heddle_Op<"linear_scan_grad",
     bool isComplex() { return static_cast<bool>(getAImag()); }
     /// Whether `a` does not change over time.
     bool hasConstantDecay() { return getA().getType().getRank() == 1; }
+    /// Chunks of time with a cotangent of their own final state.
+    int64_t numChunks() {
+      return getDfinalState() ? scanChunks(getDfinalState().getType(), 2) : 1;
+    }
   }];
 }
 

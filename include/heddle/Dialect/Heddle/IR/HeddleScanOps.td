@@ -41,6 +41,10 @@ def Heddle_SelectiveScanOp : Heddle_Op<"selective_scan",
     as they are before any reset. They carry no gradient. GPUs alone have them;
     `heddle-keep-scan-states` adds them.
 
+    `heddle-chunk-scans` gives each of C chunks of time an initial state of its
+    own, of shape (B, C, D, N) in walking order; chunks are those of
+    `heddle.linear_scan_maps`, the final state is that of the last one.
+
     Constraints:
 
     - /*selective_scan_c1*/ u is float of shape (B, L, D).
@@ -50,7 +54,8 @@ def Heddle_SelectiveScanOp : Heddle_Op<"selective_scan",
     - /*selective_scan_c5*/ D is divisible by G.
     - /*selective_scan_c6*/ d and delta_bias are float of shape (D).
     - /*selective_scan_c7*/ z has the type of u.
-    - /*selective_scan_c8*/ initial_state and final_state are f32 (B, D, N).
+    - /*selective_scan_c8*/ initial_state and final_state are f32 (B, D, N), or
+      initial_state is (B, C, D, N) and each of C chunks has a step.
     - /*selective_scan_c9*/ reset_ids is i32 of shape (B, L).
     - /*selective_scan_c10*/ y has the type of u.
     - /*selective_scan_c11*/ chunk_states come exactly with a chunk, which is
@@ -109,6 +114,12 @@ def Heddle_SelectiveScanOp : Heddle_Op<"selective_scan",
   }];
   let hasVerifier = 1;
   let hasCanonicalizer = 1;
+  let extraClassDeclaration = [{
+    /// Chunks of time with an initial state of their own.
+    int64_t numChunks() {
+      return getInitialState() ? scanChunks(getInitialState().getType(), 3) : 1;
+    }
+  }];
 }
 
 def Heddle_SsdOp : Heddle_Op<"ssd", [Pure, AttrSizedOperandSegments]> {
@@ -200,6 +211,11 @@ def Heddle_LinearScanOp : Heddle_Op<"linear_scan",
     that are present. `reverse`, resets and L = 0 are as in
     `heddle.selective_scan`. The gradient of a linear scan is a reversed one.
 
+    `heddle-chunk-scans` gives each of C chunks of time an initial state of its
+    own, of shape (B, C, D) in walking order; chunks are those of
+    `heddle.linear_scan_maps`, the final state is that of the last one. With
+    `nan_resets` a NaN as (the real part of) a decay that varies starts a segment.
+
     Constraints:
 
     - /*linear_scan_c1*/ b is float of shape (B, L, D).
@@ -208,10 +224,13 @@ def Heddle_LinearScanOp : Heddle_Op<"linear_scan",
     - /*linear_scan_c4*/ h has the type of b.
     - /*linear_scan_c5*/ h_imag is there exactly when a_imag is, with the type of
       b.
-    - /*linear_scan_c6*/ states are f32 of shape (B, D).
+    - /*linear_scan_c6*/ states are f32 of shape (B, D), initial states also
+      (B, C, D).
     - /*linear_scan_c7*/ the imaginary part of a state is there exactly when the
       scan is complex and the state's real part is there.
     - /*linear_scan_c8*/ reset_ids is i32 of shape (B, L).
+    - /*linear_scan_c9*/ each of C chunks has a step.
+    - /*linear_scan_c10*/ nan_resets needs an `a` that varies over time.
 
     Created by model builders and by differentiation; becomes
     a scan kernel.
@@ -235,7 +254,7 @@ def Heddle_LinearScanOp : Heddle_Op<"linear_scan",
     Optional<AnyRankedTensor>:$initial_state,
     Optional<AnyRankedTensor>:$initial_state_imag,
     Optional<AnyRankedTensor>:$reset_ids,
-    UnitAttr:$reverse
+    UnitAttr:$reverse, UnitAttr:$nan_resets
   );
   let results = (outs AnyRankedTensor:$h, Optional<AnyRankedTensor>:$h_imag,
     Optional<AnyRankedTensor>:$final_state,
@@ -257,6 +276,10 @@ def Heddle_LinearScanOp : Heddle_Op<"linear_scan",
     bool isComplex() { return static_cast<bool>(getAImag()); }
     /// Whether `a` does not change over time.
     bool hasConstantDecay() { return getA().getType().getRank() == 1; }
+    /// Chunks of time with an initial state of their own.
+    int64_t numChunks() {
+      return getInitialState() ? scanChunks(getInitialState().getType(), 2) : 1;
+    }
   }];
 }
 

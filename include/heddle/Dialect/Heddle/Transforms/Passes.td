@@ -157,6 +157,28 @@ def KeepScanStatesPass : Pass<"heddle-keep-scan-states", "::mlir::func::FuncOp">
   let dependentDialects = ["::heddle::HeddleDialect"];
 }
 
+def ChunkScansPass : Pass<"heddle-chunk-scans", "::mlir::func::FuncOp"> {
+  let summary = "cuts the time of scans that would leave a GPU idle into chunks";
+  let description = [{
+    A scan of few channels in few batch entries is few blocks. Its time becomes
+    chunks, and the scan three kernels: `heddle.linear_scan_maps` or
+    `heddle.selective_scan_maps`, what each chunk makes of the state before it; a
+    `heddle.linear_scan` over these, the state that enters each chunk; and the
+    scan itself, each chunk from its own state. Inputs of a recurrence are read
+    twice, so that this is done only where at least 8 chunks come of it, of at
+    least 256 steps, or 128 of a selective scan, and with at most two blocks to a
+    multiprocessor. `heddle.linear_scan_grad` is walked backward in the same way.
+    `heddle.selective_scan_grad` stays.
+  }];
+  let options = [
+    Option<"threads", "threads", "int64_t", "108",
+           "multiprocessors that a grid should feed">,
+    Option<"chunks", "chunks", "int64_t", "0",
+           "chunks of every scan, at most one for 16 steps; 0: chosen, 1: none">
+  ];
+  let dependentDialects = ["::mlir::tensor::TensorDialect"];
+}
+
 def SplitScansPass : Pass<"heddle-split-scans", "::mlir::func::FuncOp"> {
   let summary = "leaves the sums of scan gradients over blocks to other kernels";
   let description = [{
