@@ -55,10 +55,10 @@ void SelectiveScanGrad::runChannel(int64_t entry, int64_t d, Shared &shared) {
     dts[step] = dt;
     const double *before = &h[step * states];
     double *after = &h[(step + 1) * states];
-    bool resets = order.resets(entry, step);
+    bool starts = order.starts(entry, step, initial);
     for (int64_t n = 0; n < states; ++n) {
       double kept =
-          resets ? 0.0 : std::exp(dt * a->realAt(d * states + n)) * before[n];
+          starts ? 0.0 : std::exp(dt * a->realAt(d * states + n)) * before[n];
       after[n] = kept + dt * u->realAt(at) *
                             b->realAt(rowsOfB.at(*this, entry, t, d) + n);
     }
@@ -83,19 +83,19 @@ void SelectiveScanGrad::runChannel(int64_t entry, int64_t d, Shared &shared) {
       dz.real[at] = ds * out * (s + z * s * (1.0 - s));
       ds *= z * s;
     }
-    bool resets = order.resets(entry, step);
+    bool starts = order.starts(entry, step, initial);
     double dx = 0.0, ddt = 0.0;
     for (int64_t n = 0; n < states; ++n) {
       double rate = a->realAt(d * states + n);
-      double decay = resets ? 0.0 : std::exp(dt * rate);
-      double kept = resets ? 0.0 : decay * before[n];
+      double decay = starts ? 0.0 : std::exp(dt * rate);
+      double kept = starts ? 0.0 : decay * before[n];
       double q = g[n] + c->realAt(atC + n) * ds;
       sumsC[n] += ds * after[n];
       sumsB[n] += q * dt * input;
       dx += q * b->realAt(atB + n);
       da.real[first + n] += q * kept * dt;
       ddt += q * kept * rate;
-      g[n] = resets ? 0.0 : decay * q;
+      g[n] = starts ? 0.0 : decay * q;
     }
     ddt += dx * input;
     du.real[at] = dx * dt + (skip ? skip->realAt(d) * ds : 0.0);

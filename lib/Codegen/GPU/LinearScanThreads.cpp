@@ -44,6 +44,8 @@ public:
     function_ref<void(Step &)> read;
     function_ref<Pair(const Step &)> decay;
     function_ref<Pair(const Step &, Pair state)> next;
+    /// The state after a step that no state comes before.
+    function_ref<Pair(const Step &)> fresh;
     /// Sees each step with the state before it; returns what is carried beside
     /// the state.
     function_ref<Values(const Step &, Pair state, ValueRange)> visit;
@@ -250,8 +252,11 @@ Pair LinearThreads::compose(Value buffer, Value chunk, const Walk &walk,
   bool fixed = static_cast<bool>(walk.fixed.re);
   Pair product = constant(1.0), sum = constant(0.0);
   Value cut;
-  for (const Step &s : steps) {
-    sum = step(walk, s, sum);
+  for (auto [i, s] : llvm::enumerate(steps)) {
+    if (i > 0)
+      sum = step(walk, s, sum);
+    else
+      sum = s.exists ? selectPair(s.exists, walk.fresh(s), sum) : walk.fresh(s);
     if (s.resets)
       cut = cut ? arith::OrIOp::create(b, loc, cut, s.resets).getResult()
                 : s.resets;
@@ -414,9 +419,18 @@ LogicalResult heddle::buildLinearScanThreads(LinearScanOp op,
     s.resets = t.startsSegment(s.step, s.valid);
   };
   auto decay = [&](const Step &s) { return fixed ? fixedDecay : s.decay; };
+  bool hasState = static_cast<bool>(op.getInitialState());
   auto next = [&](const Step &s, Pair h) {
-    return t.multiplyAdd(decay(s), t.zeroWhere(s.resets, h), s.input);
+    Pair after = t.multiplyAdd(decay(s), h, s.input);
+    Value starts = s.resets;
+    if (!hasState) {
+      Value isFirst = t.equal(s.step, 0);
+      starts = starts ? t.either(starts, isFirst) : isFirst;
+    }
+    // No product: a decay may be infinite, its state is zero.
+    return starts ? t.selectPair(starts, s.input, after) : after;
   };
+  auto fresh = [](const Step &s) { return s.input; };
   auto visit = [&](const Step &s, Pair h, ValueRange) -> LinearThreads::Values {
     Pair after = next(s, h);
     ThreadBuilder::Values at = {t.batch, t.position(s.step), t.channel};
@@ -428,7 +442,7 @@ LogicalResult heddle::buildLinearScanThreads(LinearScanOp op,
     return {};
   };
   LinearThreads::Values last =
-      t.run(state, {}, {fixedDecay, read, decay, next, visit});
+      t.run(state, {}, {fixedDecay, read, decay, next, fresh, visit});
   t.storeState(last[0], op.getFinalState());
   if (complex)
     t.storeState(last[1], op.getFinalStateImag());
@@ -485,6 +499,7 @@ LogicalResult heddle::buildLinearScanGradThreads(LinearScanGradOp op,
   auto next = [&](const Step &s, Pair g) {
     return t.zeroWhere(s.resets, t.multiply(decay(s), t.plusPair(g, s.input)));
   };
+  auto fresh = [&](const Step &s) { return next(s, t.constant(0.0)); };
   auto visit = [&](const Step &s, Pair g,
                    ValueRange sums) -> LinearThreads::Values {
     Pair db = t.plusPair(g, s.input), before = t.conjugate(s.before);
@@ -515,7 +530,7 @@ LogicalResult heddle::buildLinearScanGradThreads(LinearScanGradOp op,
   if (fixed)
     t.append(sums, t.constant(0.0));
   LinearThreads::Values last =
-      t.run(cotangent, sums, {fixedDecay, read, decay, next, visit});
+      t.run(cotangent, sums, {fixedDecay, read, decay, next, fresh, visit});
   ValueRange rest(last);
   Pair g = t.take(rest);
   t.storeState(g.re, op.getDinitialState());
