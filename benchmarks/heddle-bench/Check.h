@@ -48,6 +48,8 @@ public:
 
   /// Evaluates the whole graph. Errors are "check: message".
   Status whole(const CheckedRun &run);
+  /// The same, but compares the results of these numbers only.
+  Status chosen(const CheckedRun &run, const std::vector<int> &numbers);
   /// Evaluates the given query rows of the graph's attention op, whose operands
   /// are the arguments in order, for every batch and head; of a graph of its
   /// gradients those of d_query, the first result.

@@ -4,9 +4,8 @@
 
 #include "heddle/Reference/Compare.h"
 
-#include "llvm/Support/ErrorHandling.h"
-
 #include <numeric>
+#include <random>
 
 namespace heddle::bench {
 
@@ -43,15 +42,6 @@ protected:
     return config.batch * config.seq * config.channels * states >
            (int64_t(1) << 25);
   }
-  /// Gradients of what channels or batch entries share are sums over these.
-  Row checkedRow(const Row &row) const override {
-    Row smaller = row;
-    if (configOf(row).backward) {
-      smaller["batch"] = 1;
-      smaller["model_dim"] = std::min<int64_t>(rowInt(row, "model_dim"), 64);
-    }
-    return smaller;
-  }
   void addFigures(Row &row, Session &session) const override {
     double seconds = number(row, "median_ms", 0) * 1e-3;
     double bytes =
@@ -64,16 +54,32 @@ protected:
   }
 
 private:
-  /// Where a tensor has the channels (-1: nowhere), and whether its first axis
-  /// is the batch.
+  /// Where a tensor has the channels and the steps (-1: nowhere), and whether
+  /// its first axis is the batch.
   struct TensorAxes {
-    int channel;
+    int channel, time;
     bool hasBatch;
   };
-  static std::vector<TensorAxes> operandAxes(ScanKind kind);
-  static std::vector<TensorAxes> resultAxes(ScanKind kind);
+  /// What a part of a scan has of the batch entries, channels and steps.
+  struct Part {
+    std::vector<int64_t> entries, channels, steps;
+  };
+  static std::vector<TensorAxes> operandAxes(const ScanConfig &config);
+  static std::vector<TensorAxes> resultAxes(const ScanConfig &config);
   static ScanConfig configOf(const Row &row);
+  static Status checkPart(const ScanConfig &whole, const Part &part,
+                          const CheckedRun &run,
+                          const std::vector<int> &results, Session &session,
+                          Checker &checker);
+  static Status checkSharedRows(const ScanConfig &config, Part part,
+                                int64_t steps, const CheckedRun &run,
+                                Session &session, Checker &checker);
 };
+
+/// States of a part of a scan that is checked.
+constexpr int64_t kCheckedStates = int64_t(1) << 24;
+/// Fewer channels are no sample.
+constexpr int64_t kFewestChannels = 8;
 
 std::vector<Row> ScanSuite::rows() const {
   std::vector<Row> rows;
@@ -115,30 +121,127 @@ ScanConfig ScanSuite::configOf(const Row &row) {
   return config;
 }
 
-std::vector<ScanSuite::TensorAxes> ScanSuite::operandAxes(ScanKind kind) {
-  const TensorAxes sequence{2, true}, parameter{0, false}, shared{-1, true},
-      state{1, true};
-  switch (kind) {
+std::vector<ScanSuite::TensorAxes>
+ScanSuite::operandAxes(const ScanConfig &config) {
+  const TensorAxes sequence{2, 1, true}, parameter{0, -1, false},
+      shared{-1, 1, true}, state{1, -1, true};
+  std::vector<TensorAxes> axes;
+  switch (config.kind) {
   case ScanKind::Selective:
     // b and c are the same for all channels.
-    return {sequence, sequence, parameter, shared, shared, parameter, state};
+    axes = {sequence, sequence, parameter, shared, shared, parameter, state};
+    break;
   case ScanKind::Linear:
-    return {sequence, sequence, state};
+    axes = {sequence, sequence, state};
+    break;
   case ScanKind::LinearComplex:
-    return {sequence, sequence, sequence, sequence, state, state};
+    axes = {sequence, sequence, sequence, sequence, state, state};
+    break;
   }
-  llvm_unreachable("every kind is handled above");
+  return axes;
 }
 
-std::vector<ScanSuite::TensorAxes> ScanSuite::resultAxes(ScanKind kind) {
-  const TensorAxes sequence{2, true}, state{1, true};
-  if (kind == ScanKind::LinearComplex)
+/// Of a forward scan; gradients have the axes of the operands.
+std::vector<ScanSuite::TensorAxes>
+ScanSuite::resultAxes(const ScanConfig &config) {
+  const TensorAxes sequence{2, 1, true}, state{1, -1, true};
+  if (config.kind == ScanKind::LinearComplex)
     return {sequence, sequence, state, state};
   return {sequence, state};
 }
 
-/// Batch entries and channels do not meet in a forward scan: the first and the
-/// last 16 channels of the first and the last entry.
+/// All of an axis, or as many places: the first, the last and one of each part
+/// of what is between.
+static std::vector<int64_t> spread(int64_t length, int64_t count,
+                                   uint64_t seed) {
+  std::vector<int64_t> places(std::min(length, count));
+  std::iota(places.begin(), places.end(), 0);
+  if (count >= length)
+    return places;
+  std::mt19937_64 generator(seed);
+  for (int64_t i = 1; i + 1 < count; ++i) {
+    int64_t begin = 1 + (i - 1) * (length - 2) / (count - 2),
+            end = 1 + i * (length - 2) / (count - 2);
+    places[i] = begin + static_cast<int64_t>(generator() % (end - begin));
+  }
+  places.back() = length - 1;
+  return places;
+}
+
+static std::vector<int64_t> range(int64_t begin, int64_t end) {
+  std::vector<int64_t> places(end - begin);
+  std::iota(places.begin(), places.end(), begin);
+  return places;
+}
+
+Status ScanSuite::checkPart(const ScanConfig &whole, const Part &part,
+                            const CheckedRun &run,
+                            const std::vector<int> &results, Session &session,
+                            Checker &checker) {
+  ScanConfig config = whole;
+  config.batch = static_cast<int64_t>(part.entries.size());
+  config.channels = static_cast<int64_t>(part.channels.size());
+  config.seq = static_cast<int64_t>(part.steps.size());
+  Model model;
+  if (Status s = buildScan(session.mlir, config, model); !s)
+    return Status::error("check: " + s.message);
+  auto slice = [&](const HostTensor &tensor, const TensorAxes &axes) {
+    HostTensor rows;
+    const HostTensor *from = &tensor;
+    auto take = [&](int axis, int64_t length,
+                    const std::vector<int64_t> &places) {
+      if (static_cast<int64_t>(places.size()) == length)
+        return;
+      rows = heddle::selectRows(*from, axis, places);
+      from = &rows;
+    };
+    if (axes.hasBatch)
+      take(0, whole.batch, part.entries);
+    if (axes.time >= 0)
+      take(axes.time, whole.seq, part.steps);
+    if (axes.channel >= 0)
+      take(axes.channel, whole.channels, part.channels);
+    return *from;
+  };
+  std::vector<TensorAxes> ofInputs = operandAxes(config),
+                          ofOutputs = resultAxes(config);
+  if (config.backward) {
+    // Cotangents follow the operands.
+    ofInputs.insert(ofInputs.end(), ofOutputs.begin(), ofOutputs.end());
+    ofOutputs = operandAxes(config);
+  }
+  std::vector<HostTensor> inputs, outputs;
+  for (size_t i = 0; i < run.inputs.size(); ++i)
+    inputs.push_back(slice(run.inputs[i], ofInputs[i]));
+  for (size_t i = 0; i < run.outputs.size(); ++i)
+    outputs.push_back(slice(run.outputs[i], ofOutputs[i]));
+  return checker.chosen({model, inputs, outputs}, results);
+}
+
+/// The gradients of b and c of a selective scan, which are sums over all
+/// channels, of the entries in `part`. Where the whole length is too much: the
+/// gradient of c needs what came before a step, that of b what comes after it,
+/// so that a scan of the first steps has the one and a scan of the last steps
+/// the other.
+Status ScanSuite::checkSharedRows(const ScanConfig &config, Part part,
+                                  int64_t steps, const CheckedRun &run,
+                                  Session &session, Checker &checker) {
+  constexpr int ofB = 3, ofC = 4;
+  part.channels = range(0, config.channels);
+  if (steps >= config.seq) {
+    part.steps = range(0, config.seq);
+    return checkPart(config, part, run, {ofB, ofC}, session, checker);
+  }
+  part.steps = range(0, steps);
+  if (Status s = checkPart(config, part, run, {ofC}, session, checker); !s)
+    return s;
+  part.steps = range(config.seq - steps, config.seq);
+  return checkPart(config, part, run, {ofB}, session, checker);
+}
+
+/// Channels do not meet in a scan, but in the gradients of what they share, and
+/// batch entries only in gradients of parameters: a sample of the channels has
+/// the results of these, of all entries.
 Status ScanSuite::check(const Row &row, const CheckedRun &run, bool sampled,
                         Session &session, Checker &checker) const {
   ScanConfig config = configOf(row);
@@ -147,38 +250,40 @@ Status ScanSuite::check(const Row &row, const CheckedRun &run, bool sampled,
   // What no step reads has the gradient zero.
   if (config.backward && config.seq == 0)
     checker.allowZeros();
-  if (!sampled || config.backward)
+  if (!sampled || config.seq == 0)
     return checker.whole(run);
-  int64_t channels = config.channels, last = config.batch - 1;
-  std::vector<int64_t> chosen(std::min<int64_t>(channels, 32));
-  std::iota(chosen.begin(), chosen.end(), 0);
-  for (size_t i = 16; i < chosen.size(); ++i)
-    chosen[i] = channels - static_cast<int64_t>(chosen.size() - i);
-  checker.describe(std::to_string(chosen.size()) + " channels of batch 0," +
-                   std::to_string(last));
-  config.batch = 1;
-  config.channels = static_cast<int64_t>(chosen.size());
-  Model part;
-  if (Status s = buildScan(session.mlir, config, part); !s)
-    return Status::error("check: " + s.message);
-  std::vector<TensorAxes> operands = operandAxes(config.kind),
-                          results = resultAxes(config.kind);
-  auto slice = [&](const HostTensor &tensor, const TensorAxes &axes,
-                   int64_t entry) {
-    HostTensor one = axes.hasBatch ? sliceLeading(tensor, entry) : tensor;
-    return axes.channel < 0 ? one
-                            : heddle::selectRows(one, axes.channel, chosen);
-  };
-  for (int64_t entry : {int64_t(0), last}) {
-    std::vector<HostTensor> inputs, outputs;
-    for (size_t i = 0; i < run.inputs.size(); ++i)
-      inputs.push_back(slice(run.inputs[i], operands[i], entry));
-    for (size_t i = 0; i < run.outputs.size(); ++i)
-      outputs.push_back(slice(run.outputs[i], results[i], entry));
-    if (Status s = checker.whole({part, inputs, outputs}); !s)
-      return s;
-  }
-  return Status();
+  bool selective = config.kind == ScanKind::Selective;
+  int64_t perChannel =
+      config.batch * config.seq * (selective ? config.state : 1);
+  Part part;
+  part.entries = range(0, config.batch);
+  part.channels = spread(config.channels,
+                         std::max(kCheckedStates / perChannel, kFewestChannels),
+                         session.options.seed);
+  part.steps = range(0, config.seq);
+  std::string what =
+      std::to_string(part.channels.size()) + " channels of every batch entry";
+  std::vector<int> ofChannels;
+  for (int i = 0, e = static_cast<int>(run.outputs.size()); i < e; ++i)
+    if (!config.backward || operandAxes(config)[i].channel >= 0)
+      ofChannels.push_back(i);
+  bool shared = ofChannels.size() < run.outputs.size();
+  Part rows{{0}, {}, {}};
+  if (config.batch > 1)
+    rows.entries.push_back(config.batch - 1);
+  int64_t perStep = static_cast<int64_t>(rows.entries.size()) *
+                    config.channels * config.state;
+  int64_t steps = std::max<int64_t>(kCheckedStates / perStep, 1);
+  if (shared)
+    what += ", of b and c " +
+            (steps < config.seq ? std::to_string(steps) + " steps at one end"
+                                : "all steps") +
+            " of all channels of batch 0," + std::to_string(config.batch - 1);
+  checker.describe(what);
+  if (Status s = checkPart(config, part, run, ofChannels, session, checker); !s)
+    return s;
+  return shared ? checkSharedRows(config, rows, steps, run, session, checker)
+                : Status();
 }
 
 } // namespace

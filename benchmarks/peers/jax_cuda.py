@@ -31,8 +31,8 @@ class JaxCudaBackend(jax_cpu.JaxBackend):
         return self.jax.nn.dot_product_attention(
             query, key, value, is_causal=causal, implementation=self.backend)
 
-    def prepare(self, row, inputs):
-        call, read, extra = super().prepare(row, inputs)
+    def prepare(self, row, inputs, form=""):
+        call, read, extra = super().prepare(row, inputs, form)
         self.last = None
 
         def enqueue():

@@ -1,13 +1,17 @@
 """The models of heddle-bench and their training steps in JAX."""
 
+import math
+
 import numpy as np
 
 
 class Models:
     """Forward passes and steps, on parameters by name.
 
-    `form` says how scans run: "associative" (jax.lax.associative_scan) or
-    "sequential" (jax.lax.scan over time).
+    `form` says how scans run: "associative" (jax.lax.associative_scan),
+    "sequential" (jax.lax.scan over time), and for ssd "chunked": products of
+    chunks of 64 steps with differences of cumulated log decays, and a scan over
+    their states (Dao and Gu, "Transformers are SSMs", section 6).
     """
 
     def __init__(self, jax, form="sequential"):
@@ -143,8 +147,39 @@ class Models:
             y = y.swapaxes(0, 1)
         return (y + skip * wide[0]).astype(u.dtype), end
 
+    def chunked_ssd(self, q, k, v, log_decay):
+        jax, jnp = self.jax, self.jnp
+        f32 = jnp.float32
+        batch, length = q.shape[:2]
+        size = math.gcd(length, 64)
+        q, k, v, log_decay = (x.reshape(batch, length // size, size, x.shape[2])
+                              for x in (q, k, v, log_decay.astype(f32)))
+        total = jnp.cumsum(log_decay[..., 0], axis=2)
+        gaps = total[..., :, None] - total[..., None, :]
+        weights = jnp.exp(jnp.where(np.tri(size, dtype=bool), gaps, -jnp.inf))
+        dot = lambda form, x, y: jnp.einsum(form, x, y,
+                                            preferred_element_type=f32)
+        scores = dot("bcik,bcjk->bcij", q, k) * weights
+        out = dot("bcij,bcjd->bcid", scores.astype(q.dtype), v)
+        left = jnp.exp(total[..., -1:] - total)[..., None]
+        added = dot("bcjk,bcjd->bckd", (k * left).astype(q.dtype), v)
+        whole = jnp.exp(total[..., -1])
+
+        def step(state, now):
+            decay, new = now
+            return decay[:, None, None] * state + new, state
+
+        _, states = jax.lax.scan(step, jnp.zeros_like(added[:, 0]),
+                                 (whole.swapaxes(0, 1), added.swapaxes(0, 1)))
+        states = states.swapaxes(0, 1).astype(q.dtype)
+        out = out + dot("bcik,bckd->bcid", q, states) * jnp.exp(total)[..., None]
+        return out.reshape(batch, length, -1).astype(q.dtype)
+
     def ssd(self, q, k, v, log_decay, reverse):
         jax, jnp = self.jax, self.jnp
+        if self.form == "chunked":
+            turn = (lambda x: x[:, ::-1]) if reverse else (lambda x: x)
+            return turn(self.chunked_ssd(*map(turn, (q, k, v, log_decay))))
 
         def step(state, now):
             q_, k_, v_, a_ = now

@@ -34,7 +34,8 @@ class Peer:
             [sys.executable, os.path.join(HERE, PEERS[name]), "--serve",
              "--threads=%d" % options.threads,
              "--repeats=%d" % options.repeats,
-             "--warmup=%d" % options.warmup, "--seed=%d" % options.seed],
+             "--warmup=%d" % options.warmup, "--seed=%d" % options.seed,
+             "--tools=" + os.path.dirname(os.path.abspath(options.bench))],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.device = self.answer()["device"]
 
@@ -162,6 +163,8 @@ def parse():
     parser.add_argument("--pause", type=float, default=0.5,
                         help="seconds between runs, in which idle threads of "
                         "the one before stop spinning")
+    parser.add_argument("--minutes", type=float, default=math.inf,
+                        help="no row starts later; those left are named")
     parser.add_argument("-o", "--output", required=True)
     options = parser.parse_args()
     options.peers = [name for name in options.peers.split(",") if name]
@@ -189,7 +192,12 @@ def main():
         device.update({key: value for key, value in peer.device.items()
                        if key not in device})
     results = []
+    start = time.monotonic()
     for number, row in enumerate(rows, 1):
+        if time.monotonic() - start > 60 * options.minutes:
+            print("[%d/%d] not reached in %g minutes: %s"
+                  % (number, len(rows), options.minutes, describe(row)))
+            continue
         print("[%d/%d] %s" % (number, len(rows), describe(row)), flush=True)
         measured = run_heddle(options, row)
         print_row(measured)
@@ -204,7 +212,7 @@ def main():
         results += measured
         # Results say what was asked for, not where this machine keeps it.
         asked = {key: value for key, value in vars(options).items()
-                 if key not in ("bench", "output")}
+                 if key not in ("bench", "output", "minutes")}
         common.write_results(options.output, device, [asked], results)
     for peer in peers:
         peer.close()

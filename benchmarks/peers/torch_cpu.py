@@ -1,10 +1,35 @@
-"""The benchmark rows with PyTorch on the CPU (eager, default SDPA backend)."""
+"""The benchmark rows with PyTorch on the CPU (eager, default SDPA backend; scans
+also with compiled blocks of steps)."""
+
+import math
 
 import numpy as np
 
 import common
 import models as model_layouts
 import torch_models
+
+# A form of a scan that needs more is no form for this machine.
+MOST_TEMP_MB = 12 * 1024
+# Tensors as large as all states that a form keeps for the gradients: what each
+# step multiplies and what comes out, or what a compiled block cannot make again.
+KEPT = {"steps": 5, "compiled": 3}
+
+
+def kept_mb(row, form):
+    """MiB of what a gradient keeps of the scans of a row."""
+    backward = row.get("mode") == "fwd_bwd" or common.is_step(row)
+    if not backward or form not in KEPT:
+        return 0
+    states = math.prod(row.get(key, 1) for key in ("batch", "seq", "tokens",
+                                                   "model_dim", "layers"))
+    if row.get("op") == "selective" or row.get("cell") == "mamba":
+        states *= row.get("state", 128)
+    elif row.get("cell") == "ssd":
+        states *= row["model_dim"]
+    elif row.get("op") == "linear_complex" or row.get("cell") == "lru":
+        states *= 2
+    return 4 * KEPT[form] * states / common.MIB
 
 
 class TorchBackend(common.Backend):
@@ -25,14 +50,29 @@ class TorchBackend(common.Backend):
             is_causal=causal)
         return out.transpose(1, 2)
 
-    def prepare(self, row, inputs):
+    def forms(self, row):
+        if row.get("cell") == "ssd":
+            return ["chunked", "compiled", "steps"]
+        if row["suite"] in ("scan", "ssm"):
+            return ["compiled", "steps"]
+        return [""]
+
+    def prepare(self, row, inputs, form=""):
         torch = self.torch
+        if kept_mb(row, form) > MOST_TEMP_MB:
+            raise MemoryError("gradients keep some %.0f MiB, at most %d"
+                              % (kept_mb(row, form), MOST_TEMP_MB))
+        if form == "compiled":
+            # Programs of other shapes count against dynamo's limit.
+            torch.compiler.reset()
         dtype = getattr(torch, row.get("dtype", "float32"))
-        # Eager: nothing is traced or compiled before the first call.
+        # Nothing is traced or compiled before the first call.
         extra = {"trace_s": 0.0, "compile_s": 0.0}
         last = []
 
         def read():
+            if row["suite"] in ("scan", "ssm"):
+                return [value.float().numpy() for value in last]
             if len(last) == 1:
                 return last[0].double().numpy()
             if row["suite"] == "attention":
@@ -61,7 +101,7 @@ class TorchBackend(common.Backend):
                 last[:] = [self.attention(*tensors, row["causal"])]
 
             return call, read, extra
-        models = torch_models.Models(torch)
+        models = torch_models.Models(torch, form)
         if row["suite"] == "scan":
             tensors = [torch.from_numpy(value).to(
                 dtype if model_layouts.in_dtype(name, value.shape)

@@ -28,7 +28,7 @@ class TorchCudaBackend(torch_cpu.TorchBackend):
         with self.kernels(self.chosen):
             return super().attention(query, key, value, causal)
 
-    def prepare(self, row, inputs):
+    def prepare(self, row, inputs, form=""):
         torch = self.torch
         dtype = getattr(torch, row["dtype"])
         tensors = {name: torch.from_numpy(value).to(

@@ -1,13 +1,26 @@
 """The models of heddle-bench and their training steps in PyTorch (eager)."""
 
+import math
+
 import numpy as np
+
+# Steps of a scan that are compiled as one program.
+BLOCK = 16
 
 
 class Models:
-    """Forward passes and steps, on parameters by name. Scans step over time."""
+    """Forward passes and steps, on parameters by name.
 
-    def __init__(self, torch):
+    `form` says how scans run: "steps" (eager, a loop over time), "compiled"
+    (torch.compile of blocks of 16 steps, complex values as pairs of reals), and
+    for ssd "chunked": products of chunks of 64 steps with differences of
+    cumulated log decays, and a loop over their states (Dao and Gu,
+    "Transformers are SSMs", section 6).
+    """
+
+    def __init__(self, torch, form="steps"):
         self.torch, self.functional = torch, torch.nn.functional
+        self.form, self.programs = form, {}
 
     def linear(self, params, name, x):
         bias = params.get(name + ".bias")
@@ -78,48 +91,123 @@ class Models:
         h = self.gelu(self.linear(params, "hidden", h))
         return self.linear(params, "out", h)
 
-    def recurrence(self, a, b, reverse, start=None):
-        """h_t = a_t h_{t-1} + b_t over axis 1; a (B, L, D) or (D). All states
-        and the last one."""
-        h = self.torch.zeros_like(b[:, 0]) if start is None else start
-        states = []
-        steps = range(b.shape[1])
-        for t in reversed(steps) if reverse else steps:
-            h = (a[:, t] if a.ndim == 3 else a) * h + b[:, t]
-            states.append(h)
+    # Scans over axis 1. A step takes (state, now, constants), tuples all, and
+    # returns the next state and what comes out.
+
+    def steps(self, step, state, sequences, constants, reverse):
+        outputs = []
+        # unbind, since the gradient of each v[:, t] has the size of v.
+        order = list(zip(*(v.unbind(1) for v in sequences)))
+        for now in reversed(order) if reverse else order:
+            state, out = step(state, now, constants)
+            outputs.append(out)
         if reverse:
-            states.reverse()
-        return self.torch.stack(states, 1), h
+            outputs.reverse()
+        return state, tuple(self.torch.stack(part, 1) for part in zip(*outputs))
+
+    def walk(self, step, state, sequences, constants=(), reverse=False):
+        """The last state, and what comes out of all steps."""
+        torch = self.torch
+        if self.form != "compiled":
+            return self.steps(step, state, sequences, constants, reverse)
+        key = step.__name__, reverse
+        if key not in self.programs:
+            self.programs[key] = torch.compile(
+                lambda *args: self.steps(step, *args, reverse), dynamic=False)
+        outputs = []
+        blocks = list(zip(*(v.split(BLOCK, 1) for v in sequences)))
+        for block in reversed(blocks) if reverse else blocks:
+            state, out = self.programs[key](state, block, constants)
+            outputs.append(out)
+        if reverse:
+            outputs.reverse()
+        return state, tuple(torch.cat(part, 1) for part in zip(*outputs))
+
+    @staticmethod
+    def linear_step(state, now, constants):
+        a, b = constants + now
+        h = a * state[0] + b
+        return (h,), (h,)
+
+    @staticmethod
+    def complex_step(state, now, constants):
+        (h, h_imag), (a, a_imag, b, b_imag) = state, constants + now
+        h, h_imag = (a * h - a_imag * h_imag + b,
+                     a * h_imag + a_imag * h + b_imag)
+        return (h, h_imag), (h, h_imag)
+
+    def selective_step(self, state, now, constants):
+        u, dt, b, c = now
+        h = ((dt[..., None] * constants[0]).exp() * state[0] +
+             (dt * u)[..., None] * b[:, None])
+        if self.form == "compiled":
+            return (h,), ((h * c[:, None]).sum(-1),)
+        return (h,), (self.torch.einsum("bdn,bn->bd", h, c),)
+
+    def ssd_step(self, state, now, constants):
+        q, k, v, a = now
+        h = a.exp()[..., None] * state[0] + k[..., None] * v[:, None]
+        if self.form == "compiled":
+            return (h,), ((h * q[..., None]).sum(1),)
+        return (h,), (self.torch.einsum("bk,bkd->bd", q, h),)
+
+    def recurrence(self, a, b, reverse, start=None):
+        """h_t = a_t h_{t-1} + b_t; a (B, L, D) or (D). All states and the last
+        one."""
+        torch = self.torch
+        if start is None:
+            start = torch.zeros_like(b[:, 0])
+        sequences, constants = ((b,), (a,)) if a.ndim == 1 else ((a, b), ())
+        if not b.is_complex() or self.form != "compiled":
+            (h,), (states,) = self.walk(self.linear_step, (start,), sequences,
+                                        constants, reverse)
+            return states, h
+        pairs = lambda values: tuple(part for v in values
+                                     for part in (v.real, v.imag))
+        h, states = self.walk(self.complex_step, pairs([start]),
+                              pairs(sequences), pairs(constants), reverse)
+        return torch.complex(*states), torch.complex(*h)
 
     def selective_scan(self, u, dt, a, b, c, skip, reverse=False, start=None):
         """The outputs and the last state."""
-        torch = self.torch
-        wide = [v.float() for v in (u, dt, b, c)]
+        wide = tuple(v.float() for v in (u, dt, b, c))
         if start is None:
-            start = torch.zeros((u.shape[0],) + tuple(a.shape))
-        h, outputs = start, []
-        steps = range(u.shape[1])
-        for t in reversed(steps) if reverse else steps:
-            u_, dt_, b_, c_ = (v[:, t] for v in wide)
-            h = ((dt_[..., None] * a).exp() * h +
-                 (dt_ * u_)[..., None] * b_[:, None])
-            outputs.append(torch.einsum("bdn,bn->bd", h, c_))
-        if reverse:
-            outputs.reverse()
-        return (torch.stack(outputs, 1) + skip * wide[0]).to(u.dtype), h
+            start = self.torch.zeros((u.shape[0],) + tuple(a.shape))
+        (h,), (y,) = self.walk(self.selective_step, (start,), wide, (a,),
+                               reverse)
+        return (y + skip * wide[0]).to(u.dtype), h
+
+    def chunked_ssd(self, q, k, v, log_decay):
+        torch = self.torch
+        batch, length = q.shape[:2]
+        size = math.gcd(length, 64)
+        q, k, v, log_decay = (x.reshape(batch, length // size, size, x.shape[2])
+                              for x in (q, k, v, log_decay.float()))
+        total = log_decay[..., 0].cumsum(2)
+        later = torch.ones(size, size, dtype=torch.bool).triu(1)
+        weights = (total[..., :, None] - total[..., None, :]).masked_fill(
+            later, -math.inf).exp()
+        scores = (q @ k.transpose(2, 3)).float() * weights
+        out = (scores.to(q.dtype) @ v).float()
+        left = (total[..., -1:] - total).exp()[..., None]
+        added = ((k * left).to(q.dtype).transpose(2, 3) @ v).float()
+        whole = total[..., -1].exp()[..., None, None]
+        state, states = torch.zeros_like(added[:, 0]), []
+        for decay, new in zip(whole.unbind(1), added.unbind(1)):
+            states.append(state)
+            state = decay * state + new
+        states = torch.stack(states, 1).to(q.dtype)
+        out = out + (q @ states).float() * total.exp()[..., None]
+        return out.reshape(batch, length, -1).to(q.dtype)
 
     def ssd(self, q, k, v, log_decay, reverse):
-        torch = self.torch
-        wide = [x.float() for x in (q, k, v, log_decay)]
-        state, outputs = torch.zeros(q.shape[0], q.shape[2], v.shape[2]), []
-        steps = range(q.shape[1])
-        for t in reversed(steps) if reverse else steps:
-            q_, k_, v_, a_ = (x[:, t] for x in wide)
-            state = a_.exp()[..., None] * state + k_[..., None] * v_[:, None]
-            outputs.append(torch.einsum("bk,bkd->bd", q_, state))
-        if reverse:
-            outputs.reverse()
-        return torch.stack(outputs, 1).to(q.dtype)
+        if self.form == "chunked":
+            turn = (lambda x: x.flip(1)) if reverse else (lambda x: x)
+            return turn(self.chunked_ssd(*map(turn, (q, k, v, log_decay))))
+        start = self.torch.zeros(q.shape[0], q.shape[2], v.shape[2])
+        wide = tuple(x.float() for x in (q, k, v, log_decay))
+        _, (out,) = self.walk(self.ssd_step, (start,), wide, reverse=reverse)
+        return out.to(q.dtype)
 
     def cell(self, row, params, p, u, reverse):
         linear = lambda name, x=u: self.linear(params, p + name, x)
@@ -159,7 +247,8 @@ class Models:
         return getattr(self, row["suite"])(row, params, *inputs)
 
     def train_step(self, row, params):
-        """A function of the inputs that updates `params` and returns [loss]."""
+        """A function of the inputs that updates `params` and returns the loss and
+        all gradients."""
         torch = self.torch
         leaves = [value.requires_grad_() for value in params.values()]
         optimizer = torch.optim.Adam(leaves, lr=1e-3, foreach=True)
@@ -171,7 +260,7 @@ class Models:
             if row["suite"] == "train_loop":
                 torch.nn.utils.clip_grad_norm_(leaves, 10.0)
             optimizer.step()
-            return [loss.detach()]
+            return [loss.detach()] + [leaf.grad for leaf in leaves]
 
         return step
 

@@ -10,8 +10,9 @@ using namespace mlir;
 namespace heddle::reference {
 
 namespace {
-/// The gradients of one selective scan. Blocks of work are batch entries: what
-/// they share (a, d, delta_bias) has a copy per entry and is summed at the end.
+/// The gradients of one selective scan. What batch entries share (a, d,
+/// delta_bias) has a copy per entry and is summed at the end; what channels
+/// share (b, c) has a copy per range of channels.
 struct SelectiveScanGrad {
   const TensorValue *u, *delta, *a, *b, *c, *skip, *gate, *deltaBias, *initial,
       *resetIds, *dy, *dfinal;
@@ -29,11 +30,16 @@ struct SelectiveScanGrad {
   Rows rowsOfB, rowsOfC;
   TensorValue du, ddelta, da, db, dc, dd, dz, dbias, dinitial;
 
-  void runChannel(int64_t entry, int64_t d);
+  /// Sums of one entry over a range of channels.
+  struct Shared {
+    std::vector<double> db, dc;
+  };
+  void runChannel(int64_t entry, int64_t d, Shared &shared);
+  void run(int threads);
 };
 } // namespace
 
-void SelectiveScanGrad::runChannel(int64_t entry, int64_t d) {
+void SelectiveScanGrad::runChannel(int64_t entry, int64_t d, Shared &shared) {
   ScanOrder order(length, reverse, resetIds);
   int64_t first = (entry * channels + d) * states;
   // h[step] is the state that a step starts from, before any reset.
@@ -49,10 +55,10 @@ void SelectiveScanGrad::runChannel(int64_t entry, int64_t d) {
     dts[step] = dt;
     const double *before = &h[step * states];
     double *after = &h[(step + 1) * states];
-    bool resets = order.resets(entry, step);
+    bool starts = order.starts(entry, step, initial);
     for (int64_t n = 0; n < states; ++n) {
       double kept =
-          resets ? 0.0 : std::exp(dt * a->realAt(d * states + n)) * before[n];
+          starts ? 0.0 : std::exp(dt * a->realAt(d * states + n)) * before[n];
       after[n] = kept + dt * u->realAt(at) *
                             b->realAt(rowsOfB.at(*this, entry, t, d) + n);
     }
@@ -64,6 +70,8 @@ void SelectiveScanGrad::runChannel(int64_t entry, int64_t d) {
     int64_t t = positionOf(step), at = (entry * length + t) * channels + d;
     int64_t atB = rowsOfB.at(*this, entry, t, d);
     int64_t atC = rowsOfC.at(*this, entry, t, d);
+    double *sumsB = &shared.db[rowsOfB.at(*this, 0, t, d)],
+           *sumsC = &shared.dc[rowsOfC.at(*this, 0, t, d)];
     const double *before = &h[step * states], *after = &h[(step + 1) * states];
     double dt = dts[step], input = u->realAt(at), ds = dy->realAt(at);
     if (gate) {
@@ -75,19 +83,19 @@ void SelectiveScanGrad::runChannel(int64_t entry, int64_t d) {
       dz.real[at] = ds * out * (s + z * s * (1.0 - s));
       ds *= z * s;
     }
-    bool resets = order.resets(entry, step);
+    bool starts = order.starts(entry, step, initial);
     double dx = 0.0, ddt = 0.0;
     for (int64_t n = 0; n < states; ++n) {
       double rate = a->realAt(d * states + n);
-      double decay = resets ? 0.0 : std::exp(dt * rate);
-      double kept = resets ? 0.0 : decay * before[n];
+      double decay = starts ? 0.0 : std::exp(dt * rate);
+      double kept = starts ? 0.0 : decay * before[n];
       double q = g[n] + c->realAt(atC + n) * ds;
-      dc.real[atC + n] += ds * after[n];
-      db.real[atB + n] += q * dt * input;
+      sumsC[n] += ds * after[n];
+      sumsB[n] += q * dt * input;
       dx += q * b->realAt(atB + n);
       da.real[first + n] += q * kept * dt;
       ddt += q * kept * rate;
-      g[n] = resets ? 0.0 : decay * q;
+      g[n] = starts ? 0.0 : decay * q;
     }
     ddt += dx * input;
     du.real[at] = dx * dt + (skip ? skip->realAt(d) * ds : 0.0);
@@ -100,6 +108,33 @@ void SelectiveScanGrad::runChannel(int64_t entry, int64_t d) {
   }
   for (int64_t n = 0; n < states; ++n)
     dinitial.real[first + n] = g[n];
+}
+
+/// As many ranges of channels whatever the number of threads, so that sums have
+/// one order.
+void SelectiveScanGrad::run(int threads) {
+  constexpr int64_t ranges = 4;
+  int64_t sizeB = length * rowsOfB.groups * states,
+          sizeC = length * rowsOfC.groups * states;
+  for (int64_t entry = 0; entry < batch; ++entry) {
+    std::vector<Shared> parts(ranges);
+    parallelFor(threads, ranges, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t part = begin; part < end; ++part) {
+        parts[part].db.resize(sizeB);
+        parts[part].dc.resize(sizeC);
+        for (int64_t d = part * channels / ranges,
+                     last = (part + 1) * channels / ranges;
+             d < last; ++d)
+          runChannel(entry, d, parts[part]);
+      }
+    });
+    for (const Shared &part : parts) {
+      for (int64_t i = 0; i < sizeB; ++i)
+        db.real[entry * sizeB + i] += part.db[i];
+      for (int64_t i = 0; i < sizeC; ++i)
+        dc.real[entry * sizeC + i] += part.dc[i];
+    }
+  }
 }
 
 /// Sums over the leading axis.
@@ -163,12 +198,7 @@ LogicalResult evaluateSelectiveScanGrad(SelectiveScanGradOp op,
   g.dz = zeros(g.u->shape);
   g.dbias = zeros({g.batch, g.channels});
   g.dinitial = zeros({g.batch, g.channels, g.states});
-  parallelFor(workerCount(options.threads), g.batch, 1,
-              [&](int64_t begin, int64_t end) {
-                for (int64_t entry = begin; entry < end; ++entry)
-                  for (int64_t d = 0; d < g.channels; ++d)
-                    g.runChannel(entry, d);
-              });
+  g.run(workerCount(options.threads));
   TensorValue outputs[9] = {g.du, g.ddelta, sumOverBatch(g.da), g.db, g.dc};
   if (g.skip)
     outputs[5] = sumOverBatch(g.dd);

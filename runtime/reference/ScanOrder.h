@@ -24,6 +24,11 @@ public:
            resetIds->integerAt(b * length + position(step)) !=
                resetIds->integerAt(b * length + position(step - 1));
   }
+  /// Whether no state comes before the step, not one of zeros either, so that
+  /// its decay counts for nothing, an infinite one too.
+  bool starts(int64_t b, int64_t step, const TensorValue *initial) const {
+    return (step == 0 && !initial) || resets(b, step);
+  }
 
 private:
   int64_t length;

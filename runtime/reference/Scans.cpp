@@ -56,49 +56,49 @@ LogicalResult evaluateSelectiveScan(SelectiveScanOp op, Operands operands,
       chunk > 0 ? std::max<int64_t>(1, (length + chunk - 1) / chunk) - 1 : 0;
   TensorValue ofChunks = TensorValue::uninitialized(
       {batch, boundaries, channels, states}, false);
-  parallelFor(workerCount(options.threads), batch * channels, 1,
-              [&](int64_t begin, int64_t end) {
-                for (int64_t task = begin; task < end; ++task) {
-                  int64_t b = task / channels, d = task % channels;
-                  int64_t groupB = d / (channels / groupsB);
-                  int64_t groupC = d / (channels / groupsC);
-                  double *h = final.real.get() + task * states;
-                  for (int64_t n = 0; n < states; ++n)
-                    h[n] = initial ? initial->realAt(task * states + n) : 0.0;
-                  for (int64_t step = 0; step < length; ++step) {
-                    int64_t t = order.position(step);
-                    if (chunk > 0 && step > 0 && step % chunk == 0) {
-                      int64_t before = b * boundaries + step / chunk - 1;
-                      std::copy_n(h, states,
-                                  ofChunks.real.get() +
-                                      (before * channels + d) * states);
-                    }
-                    if (order.resets(b, step))
-                      std::fill_n(h, states, 0.0);
-                    int64_t at = (b * length + t) * channels + d;
-                    int64_t atB =
-                        ((b * length + t) * groupsB + groupB) * states;
-                    int64_t atC =
-                        ((b * length + t) * groupsC + groupC) * states;
-                    double dt = delta->realAt(at);
-                    if (deltaBias)
-                      dt += deltaBias->realAt(d);
-                    if (op.getDeltaSoftplus())
-                      dt = softplus(dt);
-                    double input = u->realAt(at), sum = 0.0;
-                    for (int64_t n = 0; n < states; ++n) {
-                      h[n] = std::exp(dt * a->realAt(d * states + n)) * h[n] +
-                             dt * bIn->realAt(atB + n) * input;
-                      sum += cIn->realAt(atC + n) * h[n];
-                    }
-                    if (skip)
-                      sum += skip->realAt(d) * input;
-                    if (gate)
-                      sum *= silu(gate->realAt(at));
-                    y.real[at] = sum;
-                  }
-                }
-              });
+  parallelFor(
+      workerCount(options.threads), batch * channels, 1,
+      [&](int64_t begin, int64_t end) {
+        for (int64_t task = begin; task < end; ++task) {
+          int64_t b = task / channels, d = task % channels;
+          int64_t groupB = d / (channels / groupsB);
+          int64_t groupC = d / (channels / groupsC);
+          double *h = final.real.get() + task * states;
+          for (int64_t n = 0; n < states; ++n)
+            h[n] = initial ? initial->realAt(task * states + n) : 0.0;
+          for (int64_t step = 0; step < length; ++step) {
+            int64_t t = order.position(step);
+            if (chunk > 0 && step > 0 && step % chunk == 0)
+              std::copy_n(h, states,
+                          ofChunks.real.get() +
+                              ((b * boundaries + step / chunk - 1) * channels +
+                               d) *
+                                  states);
+            bool starts = order.starts(b, step, initial);
+            int64_t at = (b * length + t) * channels + d;
+            int64_t atB = ((b * length + t) * groupsB + groupB) * states;
+            int64_t atC = ((b * length + t) * groupsC + groupC) * states;
+            double dt = delta->realAt(at);
+            if (deltaBias)
+              dt += deltaBias->realAt(d);
+            if (op.getDeltaSoftplus())
+              dt = softplus(dt);
+            double input = u->realAt(at), sum = 0.0;
+            for (int64_t n = 0; n < states; ++n) {
+              double kept =
+                  starts ? 0.0
+                         : std::exp(dt * a->realAt(d * states + n)) * h[n];
+              h[n] = kept + dt * bIn->realAt(atB + n) * input;
+              sum += cIn->realAt(atC + n) * h[n];
+            }
+            if (skip)
+              sum += skip->realAt(d) * input;
+            if (gate)
+              sum *= silu(gate->realAt(at));
+            y.real[at] = sum;
+          }
+        }
+      });
   if (op.getFinalState())
     outputs[1] = final;
   if (op.getChunkStates())
@@ -272,20 +272,20 @@ LogicalResult evaluateLinearScan(LinearScanOp op, Operands operands,
                   int64_t b = task / channels, d = task % channels;
                   double re = read(initial, task), im = read(initialImag, task);
                   for (int64_t step = 0; step < length; ++step) {
-                    if (order.resets(b, step))
-                      re = im = 0.0;
+                    bool starts = order.starts(b, step, initial);
                     int64_t at =
                         (b * length + order.position(step)) * channels + d;
                     double ar = a->realAt(constantA ? d : at);
                     double br = bIn->realAt(at);
                     if (complex) {
                       double ai = read(aImag, constantA ? d : at);
-                      double next = ar * re - ai * im + br;
-                      im = ar * im + ai * re + read(bImag, at);
-                      re = next;
+                      double keptRe = starts ? 0.0 : ar * re - ai * im;
+                      double keptIm = starts ? 0.0 : ar * im + ai * re;
+                      re = keptRe + br;
+                      im = keptIm + read(bImag, at);
                       hImag.real[at] = im;
                     } else {
-                      re = ar * re + br;
+                      re = (starts ? 0.0 : ar * re) + br;
                     }
                     h.real[at] = re;
                   }

@@ -45,9 +45,18 @@ LogicalResult heddle::buildLinearScanThreads(LinearScanOp op,
     s.resets = s.resets ? t.either(s.resets, starts) : starts;
   };
   auto decay = [&](const Step &s) { return fixed ? fixedDecay : s.decay; };
+  bool hasState = static_cast<bool>(op.getInitialState());
   auto next = [&](const Step &s, Pair h) {
-    return t.multiplyAdd(decay(s), t.zeroWhere(s.resets, h), s.input);
+    Pair after = t.multiplyAdd(decay(s), h, s.input);
+    Value starts = s.resets;
+    if (!hasState) {
+      Value isFirst = t.equal(s.step, 0);
+      starts = starts ? t.either(starts, isFirst) : isFirst;
+    }
+    // No product: a decay may be infinite, its state is zero.
+    return starts ? t.selectPair(starts, s.input, after) : after;
   };
+  auto fresh = [](const Step &s) { return s.input; };
   auto visit = [&](const Step &s, Pair h, ValueRange) -> LinearThreads::Values {
     Pair after = next(s, h);
     ThreadBuilder::Values at = {t.batch, t.position(s.step), t.channel};
@@ -59,7 +68,7 @@ LogicalResult heddle::buildLinearScanThreads(LinearScanOp op,
     return {};
   };
   LinearThreads::Values last =
-      t.run(state, {}, {fixedDecay, read, decay, next, visit});
+      t.run(state, {}, {fixedDecay, read, decay, next, fresh, visit});
   t.storeState(last[0], op.getFinalState());
   if (complex)
     t.storeState(last[1], op.getFinalStateImag());
@@ -115,6 +124,7 @@ LogicalResult heddle::buildLinearScanGradThreads(LinearScanGradOp op,
   auto next = [&](const Step &s, Pair g) {
     return t.zeroWhere(s.resets, t.multiply(decay(s), t.plusPair(g, s.input)));
   };
+  auto fresh = [&](const Step &s) { return next(s, t.constant(0.0)); };
   auto visit = [&](const Step &s, Pair g,
                    ValueRange sums) -> LinearThreads::Values {
     Pair db = t.plusPair(g, s.input), before = t.conjugate(s.before);
@@ -145,7 +155,7 @@ LogicalResult heddle::buildLinearScanGradThreads(LinearScanGradOp op,
   if (fixed)
     t.append(sums, t.constant(0.0));
   LinearThreads::Values last =
-      t.run(cotangent, sums, {fixedDecay, read, decay, next, visit});
+      t.run(cotangent, sums, {fixedDecay, read, decay, next, fresh, visit});
   ValueRange rest(last);
   Pair g = t.take(rest);
   t.storeState(g.re, op.getDinitialState());
@@ -202,7 +212,14 @@ LogicalResult heddle::buildLinearScanMapsThreads(LinearScanMapsOp op,
     if (gradient)
       return t.zeroWhere(s.resets,
                          t.multiply(decay(s), t.plusPair(h, s.input)));
-    return t.multiplyAdd(decay(s), t.zeroWhere(s.resets, h), s.input);
+    Pair after = t.multiplyAdd(decay(s), h, s.input);
+    Value starts = t.equal(s.step, 0);
+    if (s.resets)
+      starts = t.either(starts, s.resets);
+    return t.selectPair(starts, s.input, after);
+  };
+  auto fresh = [&](const Step &s) {
+    return gradient ? next(s, t.constant(0.0)) : s.input;
   };
   // Each thread multiplies the decays of its own steps, in any order.
   auto times = [&](Pair x, Pair y) { return t.limit(t.multiply(x, y)); };
@@ -223,7 +240,8 @@ LogicalResult heddle::buildLinearScanMapsThreads(LinearScanMapsOp op,
   if (op.getResetIds())
     start.push_back(t.number(0.0));
   Values last =
-      t.run(t.constant(0.0), start, {fixedDecay, read, decay, next, visit});
+      t.run(t.constant(0.0), start,
+            {fixedDecay, read, decay, next, fresh, visit});
   ValueRange values(last);
   Pair state = t.take(values);
   Values folded = t.foldOverRanks(

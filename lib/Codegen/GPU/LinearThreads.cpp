@@ -123,8 +123,11 @@ Pair LinearThreads::compose(Value buffer, Value chunk, const Walk &walk,
   bool fixed = static_cast<bool>(walk.fixed.re);
   Pair product = constant(1.0), sum = constant(0.0);
   Value cut;
-  for (const Step &s : steps) {
-    sum = step(walk, s, sum);
+  for (auto [i, s] : llvm::enumerate(steps)) {
+    if (i > 0)
+      sum = step(walk, s, sum);
+    else
+      sum = s.exists ? selectPair(s.exists, walk.fresh(s), sum) : walk.fresh(s);
     if (s.resets)
       cut = cut ? arith::OrIOp::create(b, loc, cut, s.resets).getResult()
                 : s.resets;

@@ -47,6 +47,8 @@ public:
     llvm::function_ref<void(Step &)> read;
     llvm::function_ref<Pair(const Step &)> decay;
     llvm::function_ref<Pair(const Step &, Pair state)> next;
+    /// The state after a step that no state comes before.
+    llvm::function_ref<Pair(const Step &)> fresh;
     /// Sees each step with the state before it; returns what is carried beside
     /// the state.
     llvm::function_ref<Values(const Step &, Pair state, ValueRange)> visit;

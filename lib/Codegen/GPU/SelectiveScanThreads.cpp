@@ -51,11 +51,13 @@ ThreadBuilder::Values Forward::step(Value t, ValueRange states, Value &sum) {
   if (resets)
     starts = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::ONE,
                                    get(resets, t), number(0.0));
+  // An infinite decay would make NaN of a state of zero.
+  Value dt = starts ? select(starts, number(0.0), sizes[0]) : sizes[0];
   Values next, sums(shape.width);
   for (int64_t k = 0; k < shape.perLane; ++k) {
     Value before = starts ? select(starts, number(0.0), states[k]) : states[k];
     next.push_back(
-        fma(exp2(times(sizes[0], rate[k])), before, times(sizes[1], brow[k])));
+        fma(exp2(times(dt, rate[k])), before, times(sizes[1], brow[k])));
     Value &part = sums[k % shape.width];
     Value h = ofState(k, next[k]);
     part = part ? fma(h, crow[k], part) : times(h, crow[k]);
@@ -153,6 +155,9 @@ void Forward::build() {
             // A step that does not exist leaves the states as they are.
             if (isRagged(shape.steps))
               dt = select(isStep(add(first, columnStep(c))), dt, number(0.0));
+            // Nor has the first step a state before it.
+            if (!in.initialState)
+              dt = select(equal(add(first, columnStep(c)), 0), number(0.0), dt);
             put(ValueRange{dt, x}, xs, mul(place(columnStep(c), column), 2));
           });
         barrier();

@@ -84,13 +84,22 @@ LogicalResult heddle::buildLinearScan(LinearScanOp op, const TileTarget &target,
   SmallVector<Value> last = s.loop(
       s.t.index(0), s.t.index(s.length), carried,
       [&](Value step, ValueRange h) -> SmallVector<Value> {
-        Value at = s.position(step), resets = s.startsSegment(at);
+        Value at = s.position(step);
+        // No product: a decay may be infinite, its state is zero.
+        Value starts =
+            s.startsScan(at, s.startsSegment(at), bool(op.getInitialState()));
+        auto choose = [&](Scalars &e, Value input, Value sum) -> Value {
+          return starts
+                     ? arith::SelectOp::create(e.b, e.loc, starts, input, sum)
+                           .getResult()
+                     : sum;
+        };
         Value ar = constant ? decay : s.channels(a, at);
         Value br = s.channels(bufferOf(op.getB()), at);
         if (!complex) {
           Value next =
               s.overChannels({h[0], ar, br}, [&](Scalars &e, ValueRange v) {
-                return e.add(v[2], e.mul(v[1], e.unless(resets, v[0], 0.0)));
+                return choose(e, v[2], e.add(v[2], e.mul(v[1], v[0])));
               });
           store(s, next, op.getH(), at);
           return {next};
@@ -100,15 +109,15 @@ LogicalResult heddle::buildLinearScan(LinearScanOp op, const TileTarget &target,
         // (ar + i ai) (hr + i hi) + br + i bi
         Value re = s.overChannels(
             {h[0], h[1], ar, ai, br}, [&](Scalars &e, ValueRange v) {
-              Value hr = e.unless(resets, v[0], 0.0);
-              Value hi = e.unless(resets, v[1], 0.0);
-              return e.add(e.sub(v[4], e.mul(v[3], hi)), e.mul(v[2], hr));
+              return choose(
+                  e, v[4],
+                  e.add(e.sub(v[4], e.mul(v[3], v[1])), e.mul(v[2], v[0])));
             });
         Value im = s.overChannels(
             {h[0], h[1], ar, ai, bi}, [&](Scalars &e, ValueRange v) {
-              Value hr = e.unless(resets, v[0], 0.0);
-              Value hi = e.unless(resets, v[1], 0.0);
-              return e.add(e.add(v[4], e.mul(v[3], hr)), e.mul(v[2], hi));
+              return choose(
+                  e, v[4],
+                  e.add(e.add(v[4], e.mul(v[3], v[0])), e.mul(v[2], v[1])));
             });
         store(s, re, op.getH(), at);
         store(s, im, op.getHImag(), at);

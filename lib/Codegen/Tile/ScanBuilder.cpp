@@ -73,6 +73,16 @@ Value ScanBuilder::startsSegment(Value position) {
                                element(resetIds, {batch, before}));
 }
 
+Value ScanBuilder::startsScan(Value position, Value resets, bool hasState) {
+  if (hasState)
+    return resets;
+  Value first = t.index(reverse ? std::max<int64_t>(length - 1, 0) : 0);
+  Value isFirst =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, position, first);
+  return resets ? arith::OrIOp::create(b, loc, resets, isFirst).getResult()
+                : isFirst;
+}
+
 ScanBuilder::Chunk ScanBuilder::chunkAt(Value walk, int64_t size) {
   int64_t count = llvm::divideCeil(length, size);
   Value number = walk;

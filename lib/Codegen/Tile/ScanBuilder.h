@@ -63,6 +63,11 @@ public:
   mlir::Value position(mlir::Value step);
   /// Whether a new segment starts at a position (i1; null: nothing resets).
   mlir::Value startsSegment(mlir::Value position);
+  /// Whether no state comes before the step at a position: one that resets
+  /// (i1 or null), or the first of a scan without an initial state (i1; null:
+  /// all have a state).
+  mlir::Value startsScan(mlir::Value position, mlir::Value resets,
+                         bool hasState);
 
   /// Steps that are loaded and stored together: `size` positions from `first`
   /// on, of which the last chunk in memory may have fewer.

@@ -46,6 +46,7 @@ public:
     mlir::Value at;     // position in memory
     mlir::Value resets; // i1 or null
     mlir::Value dt, x;
+    mlir::Value growth; // dt, or 0 where no state comes before the step
     mlir::Value b; // row of b
   };
   Step stepAt(const Inputs &inputs, mlir::Value column);

@@ -215,10 +215,9 @@ void SelectiveScanGrad::stepBack(const Inputs &inputs, const Outputs &outputs,
   auto productAndSum = [](Scalars &e, ValueRange v) {
     return e.add(v[0], e.mul(v[1], v[2]));
   };
-  Value decay =
-      overStates({rate, step.dt}, {both, row}, [](Scalars &e, ValueRange v) {
-        return e.exp2(e.mul(v[1], v[0]));
-      });
+  Value decay = overStates(
+      {rate, step.growth}, {both, row},
+      [](Scalars &e, ValueRange v) { return e.exp2(e.mul(v[1], v[0])); });
   Value kept =
       overStates({decay, before}, {both, both}, [&](Scalars &e, ValueRange v) {
         return e.unless(step.resets, e.mul(v[0], v[1]), 0.0);

@@ -13,7 +13,6 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/Support/MathExtras.h"
 
-
 using namespace mlir;
 using namespace heddle;
 
@@ -83,13 +82,19 @@ SelectiveScan::Step SelectiveScan::stepAt(const Inputs &inputs, Value at) {
   s.dt = column(inputs.dt, at);
   s.x = column(inputs.x, at);
   s.b = stateRow(in.b, s.at);
+  // An infinite decay would make NaN of a state of zero.
+  s.growth = s.dt;
+  if (Value starts = startsScan(s.at, s.resets, bool(in.initialState)))
+    s.growth = overChannels({s.dt}, [&](Scalars &e, ValueRange v) {
+      return e.unless(starts, v[0], 0.0);
+    });
   return s;
 }
 
 Value SelectiveScan::advance(const Step &step, Value states) {
   return overStates(
-      {rate, step.dt, states, step.x, step.b}, {{0, 1}, {0}, {0, 1}, {0}, {1}},
-      [&](Scalars &e, ValueRange v) {
+      {rate, step.growth, states, step.x, step.b},
+      {{0, 1}, {0}, {0, 1}, {0}, {1}}, [&](Scalars &e, ValueRange v) {
         Value decay = e.exp2(e.mul(v[1], v[0]));
         return e.add(e.mul(v[3], v[4]),
                      e.mul(decay, e.unless(step.resets, v[2], 0.0)));
