@@ -466,6 +466,10 @@ void SelectiveGrad::walkTile(Value number) {
 
 void SelectiveGrad::build() {
   openBlocks(grad.groups * grad.blocks);
+  std::string name = shape.name();
+  if (grad.spans > 1)
+    name += "x" + std::to_string(grad.spans);
+  kernel->setAttr(kKernelTile, b.getStringAttr(name));
   int64_t cells = shape.steps * shape.channels;
   int64_t line = shape.threads() * shape.perLane;
   xs = shared(2 * grad.chunk() * shape.channels);
