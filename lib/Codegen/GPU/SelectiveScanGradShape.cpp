@@ -33,6 +33,11 @@ static int64_t stepsTogether(const SelectiveShape &s) {
   return std::min({room, std::max<int64_t>(1, registers), s.steps});
 }
 
+int64_t heddle::linesOfStack(const SelectiveGradShape &s, int64_t length) {
+  int64_t ragged = length % s.together ? s.together - 2 : 0;
+  return std::max<int64_t>(1, s.steps / s.together + ragged);
+}
+
 static int64_t sharedFloats(const SelectiveGradShape &s,
                             const SelectiveOperands &in, bool gate,
                             bool resets) {
