@@ -34,6 +34,8 @@ struct SelectiveGradShape : SelectiveShape {
 };
 
 SelectiveGradShape selectiveGradShape(SelectiveScanGradOp op);
+/// Lines of states in `stack`: groups, then steps by themselves.
+int64_t linesOfStack(const SelectiveGradShape &s, int64_t length);
 
 /// Blocks that share a row of db or dc, which have so many groups.
 inline int64_t sharersOf(const SelectiveGradShape &s, int64_t groups) {
@@ -49,13 +51,14 @@ public:
   void build();
 
 private:
-  /// What a walk backward carries, and numbers of this thread's columns.
+  /// What a walk backward carries.
   struct Carried {
     Values g, da;
     Value dd, dbias; // null where absent
   };
+  /// Numbers of this thread's columns.
   struct Span {
-    Values dy, z, c;
+    Values dy, z;
   };
 
   ValueRange take(ValueRange &values, int64_t count) {
@@ -89,7 +92,7 @@ private:
   /// Whether a chunk is read while the one before is walked, which takes
   /// registers that groups of steps and many states need.
   bool readsAhead() const { return together == 1 && !manyStates(); }
-  /// Whether states alone take most registers of a thread.
+  /// Whether states take most registers of a thread.
   bool manyStates() const { return shape.perLane > 8; }
 
   //===--- states at the start of chunks ----------------------------------===//
@@ -139,12 +142,6 @@ private:
   // rows of c, states before groups of steps, sums over states.
   Value xs, bs, lines, dss, cs, stack, dxs, drates, outs;
 };
-
-/// Lines of states in `stack`: groups, then steps by themselves.
-inline int64_t linesOfStack(const SelectiveGradShape &s, int64_t length) {
-  return std::max<int64_t>(1, s.steps / s.together +
-                                  (length % s.together ? s.together - 2 : 0));
-}
 
 } // namespace heddle
 

@@ -12,6 +12,8 @@
 
 #include "SelectiveScanGrad.h"
 
+#include <limits>
+
 using namespace mlir;
 using namespace heddle;
 
@@ -31,6 +33,11 @@ static int64_t stepsTogether(const SelectiveShape &s) {
   return std::min({room, std::max<int64_t>(1, registers), s.steps});
 }
 
+int64_t heddle::linesOfStack(const SelectiveGradShape &s, int64_t length) {
+  int64_t ragged = length % s.together ? s.together - 2 : 0;
+  return std::max<int64_t>(1, s.steps / s.together + ragged);
+}
+
 static int64_t sharedFloats(const SelectiveGradShape &s,
                             const SelectiveOperands &in, bool gate,
                             bool resets) {
@@ -40,11 +47,6 @@ static int64_t sharedFloats(const SelectiveGradShape &s,
   int64_t ofSpan = s.steps * ((gate ? 4 : 3) * s.channels + s.padded) +
                    linesOfStack(s, in.length) * line;
   return ofChunk + ofSpan;
-}
-
-/// Steps of a chunk.
-static int64_t chunkSteps(int64_t padded) {
-  return padded <= 16 ? 64 : padded <= 32 ? 32 : padded <= 128 ? 16 : 8;
 }
 
 static int64_t groupsOf(Value rows) {
@@ -88,6 +90,44 @@ static void countBlocks(SelectiveGradShape &s, const SelectiveOperands &in,
   s.blocks = llvm::divideCeil(s.tilesPerGroup, s.tilesOfBlock);
 }
 
+/// With so many channels to a block, and as many lanes to a channel as make
+/// whole warps, or a few of them, of it.
+static SelectiveGradShape withChannels(SelectiveGradShape s,
+                                       const SelectiveOperands &in,
+                                       int64_t channels) {
+  s.channels = channels;
+  while (s.lanes < 16 &&
+         (s.threads() < 32 || (s.threads() < 128 && s.perLane > s.width)))
+    s.split(in.states, 2 * s.lanes);
+  s.channels = std::max(channels, 32 / s.lanes);
+  s.count(in);
+  return s;
+}
+
+static void cut(SelectiveGradShape &s, const SelectiveOperands &in,
+                int64_t chunk, int64_t spans) {
+  // A single chunk is no longer than it must be.
+  int64_t length = llvm::PowerOf2Ceil(std::max<int64_t>(1, in.length));
+  s.steps = std::max<int64_t>(1, std::min(chunk, length) / spans);
+  s.spans = spans;
+  s.together = stepsTogether(s);
+}
+
+/// Whether rows of db and dc of a chunk have places for the states of all
+/// channels, where that is needed.
+static bool hasPlaces(const SelectiveGradShape &s,
+                      const SelectiveOperands &in) {
+  return s.channels <= 2 * s.chunk() || keptChunks(s, in.length) == 0;
+}
+
+/// Numbers to an element of u and a state, and an estimate of what the second
+/// walk over all spans but the last of a chunk takes.
+static double costOf(const SelectiveGradShape &s, const SelectiveOperands &in) {
+  double rows = s.tilesPerGroup > 1 ? 6.0 / s.channels : 0.0;
+  double states = in.length > s.chunk() ? 2.0 / s.chunk() : 0.0;
+  return rows + states + 0.04 * (s.spans - 1) / s.spans;
+}
+
 SelectiveGradShape heddle::selectiveGradShape(SelectiveScanGradOp op) {
   SelectiveOperands in = SelectiveOperands::of(op);
   bool gate = static_cast<bool>(op.getZ());
@@ -101,32 +141,26 @@ SelectiveGradShape heddle::selectiveGradShape(SelectiveScanGradOp op) {
   // Divisions of positions by other sizes take more registers than the states.
   s.perLane = llvm::PowerOf2Ceil(s.perLane);
   s.padded = s.perLane * s.lanes;
-  int64_t chunk =
-      std::min<int64_t>(chunkSteps(s.padded),
-                        llvm::PowerOf2Ceil(std::max<int64_t>(1, in.length)));
-  // Few spans: what they keep is walked twice.
-  auto fits = [&](int64_t channels) {
-    s.channels = channels;
-    for (s.spans = 1; s.spans <= 4 && s.spans <= chunk; s.spans *= 2) {
-      s.steps = chunk / s.spans;
-      s.together = stepsTogether(s);
-      // What a thread keeps of a span is in registers.
-      if (s.steps <= 8 * s.lanes &&
-          sharedFloats(s, in, gate, resets) <= kShared)
-        return true;
-    }
-    return false;
-  };
-  int64_t channels = std::min<int64_t>(64, llvm::PowerOf2Ceil(in.groupSize));
-  while (channels > 1 && channels * s.lanes > kThreads)
-    channels /= 2;
-  while (channels > 1 && !fits(channels))
-    channels /= 2;
-  s.channels = channels;
-  while (s.lanes < 16 &&
-         (s.threads() < 32 || (s.threads() < 128 && s.perLane > s.width)))
-    s.split(in.states, 2 * s.lanes);
-  (void)fits(std::max(channels, 32 / s.lanes));
+  int64_t most = std::min<int64_t>(64, llvm::PowerOf2Ceil(in.groupSize));
+  SelectiveGradShape best = s;
+  double least = std::numeric_limits<double>::infinity();
+  for (int64_t channels = most; channels >= 1; channels /= 2) {
+    SelectiveGradShape one = withChannels(s, in, channels);
+    if (one.threads() > kThreads && channels > 1)
+      continue;
+    for (int64_t chunk = 64; chunk >= 8; chunk /= 2)
+      for (int64_t spans = 1; spans <= 4; spans *= 2) {
+        cut(one, in, chunk, spans);
+        double cost = costOf(one, in);
+        bool fits = one.steps <= 8 * one.lanes && hasPlaces(one, in) &&
+                    sharedFloats(one, in, gate, resets) <= kShared;
+        if (best.steps == 0 || (fits && cost < least)) {
+          best = one;
+          least = fits ? cost : least;
+        }
+      }
+  }
+  s = best;
   countBlocks(s, in, op);
   return s;
 }

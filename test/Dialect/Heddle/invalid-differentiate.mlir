@@ -194,3 +194,22 @@ func.func @bits_of_a_float_that_varies(%x: tensor<2xf32>) -> tensor<2xf32> {
     : (tensor<2xf32>) -> (tensor<f32>, tensor<2xf32>)
   return %g : tensor<2xf32>
 }
+
+// -----
+
+// States that a scan leaves for its gradient carry none themselves.
+func.func private @through_states_of_chunks(%u: tensor<1x4x2xf32>, %a: tensor<2x3xf32>, %b: tensor<1x4x3xf32>) -> tensor<f32> {
+  // expected-error @below {{'heddle.selective_scan' op expected no gradient through chunk_states; use final_state of shorter scans}}
+  %y, %s = heddle.selective_scan %u, %u, %a, %b, %b {chunk = 2}
+    : tensor<1x4x2xf32>, tensor<1x4x2xf32>, tensor<2x3xf32>, tensor<1x4x3xf32>, tensor<1x4x3xf32>
+    -> tensor<1x4x2xf32>, chunk_states tensor<1x1x2x3xf32>
+  %zero = arith.constant dense<0.0> : tensor<f32>
+  // expected-note @below {{the differentiated value depends on it through 'linalg.generic' here}}
+  %sum = linalg.reduce { arith.addf } ins(%s : tensor<1x1x2x3xf32>) outs(%zero : tensor<f32>) dimensions = [0, 1, 2, 3]
+  return %sum : tensor<f32>
+}
+func.func @gradient_of_states_of_chunks(%u: tensor<1x4x2xf32>, %a: tensor<2x3xf32>, %b: tensor<1x4x3xf32>) -> tensor<1x4x2xf32> {
+  %v, %g = heddle.value_and_grad @through_states_of_chunks(%u, %a, %b) wrt [0]
+    : (tensor<1x4x2xf32>, tensor<2x3xf32>, tensor<1x4x3xf32>) -> (tensor<f32>, tensor<1x4x2xf32>)
+  return %g : tensor<1x4x2xf32>
+}

@@ -56,13 +56,13 @@ func.func @one_chunk_needs_none(%u: tensor<2x64x8xf32>, %a: tensor<8x16xf32>, %b
   return %y, %g#2 : tensor<2x64x8xf32>, tensor<8x16xf32>
 }
 
-// Chunks of 16 steps have four times as many states as u has elements.
+// Chunks of 32 steps have four times as many states as u has elements.
 // CHECK-LABEL: func @many_states_are_made_again
 // CHECK-NOT: chunk
-func.func @many_states_are_made_again(%u: tensor<2x130x8xf32>, %a: tensor<8x64xf32>, %b: tensor<2x130x64xf32>) -> (tensor<2x130x8xf32>, tensor<8x64xf32>) {
+func.func @many_states_are_made_again(%u: tensor<2x130x8xf32>, %a: tensor<8x128xf32>, %b: tensor<2x130x128xf32>) -> (tensor<2x130x8xf32>, tensor<8x128xf32>) {
   %y = heddle.selective_scan %u, %u, %a, %b, %b
-    : tensor<2x130x8xf32>, tensor<2x130x8xf32>, tensor<8x64xf32>, tensor<2x130x64xf32>, tensor<2x130x64xf32> -> tensor<2x130x8xf32>
+    : tensor<2x130x8xf32>, tensor<2x130x8xf32>, tensor<8x128xf32>, tensor<2x130x128xf32>, tensor<2x130x128xf32> -> tensor<2x130x8xf32>
   %g:5 = heddle.selective_scan_grad %u, %u, %a, %b, %b, %y
-    : tensor<2x130x8xf32>, tensor<2x130x8xf32>, tensor<8x64xf32>, tensor<2x130x64xf32>, tensor<2x130x64xf32>, tensor<2x130x8xf32> -> (tensor<2x130x8xf32>, tensor<2x130x8xf32>, tensor<8x64xf32>, tensor<2x130x64xf32>, tensor<2x130x64xf32>)
-  return %y, %g#2 : tensor<2x130x8xf32>, tensor<8x64xf32>
+    : tensor<2x130x8xf32>, tensor<2x130x8xf32>, tensor<8x128xf32>, tensor<2x130x128xf32>, tensor<2x130x128xf32>, tensor<2x130x8xf32> -> (tensor<2x130x8xf32>, tensor<2x130x8xf32>, tensor<8x128xf32>, tensor<2x130x128xf32>, tensor<2x130x128xf32>)
+  return %y, %g#2 : tensor<2x130x8xf32>, tensor<8x128xf32>
 }

@@ -264,8 +264,8 @@ def gradient_table():
 
 
 def both_table():
-    # GPUs have chunks of 64 steps for up to 16 states, 32 for 32, 16 for 128, 8
-    # above; other states are not read.
+    # GPUs have chunks of 64 steps for up to 16 states, 32 for 64, 16 for 128, 8
+    # for 256; other states are not read.
     for length in (63, 64, 65, 128, 129, 200):
         gradient(f"length_{length}", length=length, channels=24, states=16, chunk=0)
     everything = dict(skip=True, gate=True, bias=True, initial=True, dfinal=True,
@@ -276,12 +276,12 @@ def both_table():
                      reverse=reverse, states=16, chunk=0, **everything)
     gradient("groups", groups=2, c_groups=1, channels=48, length=140, states=5, chunk=0)
     gradient("states_32", states=32, length=70, channels=100, chunk=0, batch=1)
-    for states, chunk in ((2, 64), (64, 16), (128, 16), (256, 8)):
+    for states, chunk in ((2, 64), (64, 32), (128, 16), (256, 8)):
         gradient(f"states_{states}_given", states=states, length=5 * chunk // 2, channels=20,
                  initial=True, resets=2, chunk=chunk, batch=1)
     gradient("states_of_other_chunks", states=16, length=70, chunk=10)
-    gradient("states_all_given", states=64, chunk=16, resets=3, reverse=True,
-             **{**everything, "length": 50})
+    gradient("states_all_given", states=64, chunk=32, resets=3, reverse=True,
+             **{**everything, "length": 80})
 
 
 {"both": both_table, "gradient": gradient_table, "linear-gradient": linear_gradient_table,
