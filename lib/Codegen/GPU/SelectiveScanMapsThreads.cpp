@@ -25,9 +25,8 @@ public:
 private:
   /// Of a state over a time; finite, as it multiplies states of zero.
   Value decay(Value time, int64_t k) {
-    return arith::MinNumFOp::create(
-        b, loc, exp2(times(time, rate[k])),
-        number(std::numeric_limits<float>::max()));
+    return arith::MinNumFOp::create(b, loc, exp2(times(time, rate[k])),
+                                    number(std::numeric_limits<float>::max()));
   }
   Values load(Value first);
   Values step(Value t, ValueRange carried);
@@ -167,8 +166,7 @@ LogicalResult heddle::buildSelectiveScanMapsThreads(SelectiveScanMapsOp op,
   in.length = u.getDimSize(1);
   in.channels = u.getDimSize(2);
   in.states = op.getA().getType().getDimSize(1);
-  in.groupSize =
-      std::max<int64_t>(1, selectiveGroup(in.channels, rows, rows));
+  in.groupSize = std::max<int64_t>(1, selectiveGroup(in.channels, rows, rows));
   SelectiveOperands stretches = in;
   stretches.batch *= op.numChunks() - 1;
   SelectiveShape shape = selectiveShape(stretches, target);

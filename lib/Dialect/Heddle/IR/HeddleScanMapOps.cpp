@@ -76,8 +76,8 @@ LogicalResult SelectiveScanMapsOp::verify() {
   Axis batch{"B", sizeOf(getU(), 0)}, length{"L", sizeOf(getU(), 1)};
   Axis channels{"D", sizeOf(getU(), 2)};
   /*selective_scan_maps_c1*/
-  if (failed(verifyTensor(*this, "delta", getDelta(),
-                          {batch, length, channels}, Elements::Float)) ||
+  if (failed(verifyTensor(*this, "delta", getDelta(), {batch, length, channels},
+                          Elements::Float)) ||
       failed(
           verifyTensor(*this, "a", getA(), {channels, {"N"}}, Elements::F32)))
     return failure();

@@ -97,8 +97,8 @@ Operation *Chunker::chunk(LinearScanGradOp op) {
       typeOf(op.getDaImag()), typeOf(op.getDbImag()),
       typeOf(op.getDinitialState()), typeOf(op.getDinitialStateImag()),
       op.getA(), op.getH(), op.getDh(), op.getAImag(), op.getHImag(),
-      op.getDhImag(), op.getInitialState(), op.getInitialStateImag(),
-      states.re, states.im, op.getResetIds(), op.getReverse(),
+      op.getDhImag(), op.getInitialState(), op.getInitialStateImag(), states.re,
+      states.im, op.getResetIds(), op.getReverse(),
       /*partial_sums=*/false);
 }
 
@@ -119,8 +119,8 @@ Operation *Chunker::chunk(SelectiveScanOp op) {
   Value initial = op.getInitialState();
   if (initial)
     initial = tensor::CollapseShapeOp::create(
-        b, loc, RankedTensorType::get({shape[0], flat.getDimSize(2)},
-                                      b.getF32Type()),
+        b, loc,
+        RankedTensorType::get({shape[0], flat.getDimSize(2)}, b.getF32Type()),
         initial, SmallVector<ReassociationIndices>{{0}, {1, 2}});
   auto scan = LinearScanOp::create(
       b, loc, flat, /*h_imag=*/Type(), /*final_state=*/Type(),
