@@ -164,12 +164,15 @@ LogicalResult heddle::buildLinearScanGrad(LinearScanGradOp op,
   if (constant)
     decay = pairOf(op.getA(), op.getAImag(),
                    [&](Value v) { return s.channels(bufferOf(v)); });
+  // Carried are db of the step that the walk comes from, and its decay, so that
+  // their product and the cotangent are one multiply-add: where a decay is near
+  // one, products that are rounded alone drift. Then the sums over time. The
+  // decay is not read again, as da may lie over it.
   SmallVector<Value> carried = {g.re};
   if (complex)
     carried.push_back(g.im);
-  if (constant)
-    for (int part = 0; part < (complex ? 2 : 1); ++part)
-      carried.push_back(s.t.fill({s.rows.size}, b.getF32Type(), 0.0));
+  for (int part = 0; part < (complex ? 2 : 1); ++part)
+    carried.push_back(s.t.fill({s.rows.size}, b.getF32Type(), 0.0));
 
   // x conj(y) and, with the parts of x exchanged, its imaginary part.
   auto real = [&](Scalars &e, Value xr, Value xi, Value yr, Value yi) {
@@ -195,6 +198,10 @@ LogicalResult heddle::buildLinearScanGrad(LinearScanGradOp op,
         Value step =
             arith::SubIOp::create(b, s.loc, s.t.index(s.length - 1), i);
         Value at = s.position(step), resets = s.startsSegment(at);
+        Value isLast = arith::CmpIOp::create(b, s.loc, arith::CmpIPredicate::eq,
+                                             i, s.t.index(0));
+        Value resetsLater = s.startsSegment(s.position(arith::MinSIOp::create(
+            b, s.loc, s.t.mulAdd(step, 1, 1), s.t.index(s.length - 1))));
         // The first step reads a place that it does not use.
         Value isFirst = arith::CmpIOp::create(
             b, s.loc, arith::CmpIPredicate::eq, step, s.t.index(0));
@@ -204,18 +211,38 @@ LogicalResult heddle::buildLinearScanGrad(LinearScanGradOp op,
         auto earlier = [&](Value v) {
           return s.channels(bufferOf(v), previous);
         };
-        Pair carriedG{values[0], part(values, 1)};
+        unsigned parts = complex ? 2 : 1;
+        Pair later{values[0], part(values, 1)};
+        Pair laterDecay =
+            constant ? decay : Pair{values[parts], part(values, parts + 1)};
         Pair dh = pairOf(op.getDh(), op.getDhImag(), here);
         Pair h = pairOf(op.getH(), op.getHImag(), earlier);
         Pair a = constant ? decay : pairOf(op.getA(), op.getAImag(), here);
-        auto sum = [](Scalars &e, ValueRange v) { return e.add(v[0], v[1]); };
+        // The cotangent of the last state has no decay before it.
+        auto gradient = [&](Value dh, bool imaginary) {
+          return s.overChannels(
+              inputs(later, laterDecay, dh),
+              [&](Scalars &e, ValueRange v) -> Value {
+                Value dh = v.back(), xi = part(v, 2), yi = part(v, 3);
+                Value first = e.mul(imaginary ? xi : v[0], v[1]);
+                Value sum = e.add(dh, first);
+                if (complex)
+                  sum = imaginary ? e.sub(sum, e.mul(v[0], yi))
+                                  : e.add(sum, e.mul(xi, yi));
+                if (resetsLater)
+                  sum =
+                      arith::SelectOp::create(e.b, e.loc, resetsLater, dh, sum);
+                Value last = e.add(imaginary ? xi : v[0], dh);
+                return arith::SelectOp::create(e.b, e.loc, isLast, last, sum);
+              });
+        };
         auto choose = [&](Scalars &e, ValueRange v) -> Value {
           return arith::SelectOp::create(e.b, e.loc, isFirst, v[0], v[1]);
         };
-        Pair db{s.overChannels({carriedG.re, dh.re}, sum), {}};
+        Pair db{gradient(dh.re, false), {}};
         Pair before{s.overChannels({initial.re, h.re}, choose), {}};
         if (complex) {
-          db.im = s.overChannels({carriedG.im, dh.im}, sum);
+          db.im = gradient(dh.im, true);
           before.im = s.overChannels({initial.im, h.im}, choose);
         }
         // With a constant over time da is a sum.
@@ -230,15 +257,11 @@ LogicalResult heddle::buildLinearScanGrad(LinearScanGradOp op,
                 return sum ? e.add(v.back(), p) : p;
               });
         };
-        unsigned sums = complex ? 2 : 1;
-        Pair da{product(db, before, false, constant ? values[sums] : Value()),
+        Pair da{product(db, before, false, constant ? values[parts] : Value()),
                 {}};
-        Pair next{product(db, a, false, {}), {}};
-        if (complex) {
+        if (complex)
           da.im =
-              product(db, before, true, constant ? values[sums + 1] : Value());
-          next.im = product(db, a, true, {});
-        }
+              product(db, before, true, constant ? values[parts + 1] : Value());
         if (!constant)
           store(s, da.re, op.getDa(), at);
         store(s, db.re, op.getDb(), at);
@@ -246,19 +269,31 @@ LogicalResult heddle::buildLinearScanGrad(LinearScanGradOp op,
           store(s, da.im, op.getDaImag(), at);
         if (complex)
           store(s, db.im, op.getDbImag(), at);
-        SmallVector<Value> all = {next.re};
+        Pair kept = constant ? da : a;
+        SmallVector<Value> all = {db.re};
         if (complex)
-          all.push_back(next.im);
-        if (constant)
-          all.push_back(da.re);
-        if (constant && complex)
-          all.push_back(da.im);
+          all.push_back(db.im);
+        all.push_back(kept.re);
+        if (complex)
+          all.push_back(kept.im);
         return all;
       });
+  Pair first{last[0], part(last, 1)};
+  if (s.length > 0) {
+    Pair a = constant ? decay : Pair{last[complex ? 2 : 1], part(last, 3)};
+    Pair db = first;
+    first.re = s.overChannels(inputs(db, a), [&](Scalars &e, ValueRange v) {
+      return real(e, v[0], part(v, 2), v[1], part(v, 3));
+    });
+    if (complex)
+      first.im = s.overChannels(inputs(db, a), [&](Scalars &e, ValueRange v) {
+        return imag(e, v[0], part(v, 2), v[1], part(v, 3));
+      });
+  }
   if (op.getDinitialState())
-    s.storeChannels(last[0], destinationOf(op.getDinitialState()));
+    s.storeChannels(first.re, destinationOf(op.getDinitialState()));
   if (op.getDinitialStateImag())
-    s.storeChannels(last[1], destinationOf(op.getDinitialStateImag()));
+    s.storeChannels(first.im, destinationOf(op.getDinitialStateImag()));
   if (constant)
     s.storeChannels(last[complex ? 2 : 1], destinationOf(op.getDa()));
   if (constant && complex)

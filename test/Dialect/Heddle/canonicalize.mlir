@@ -3,14 +3,14 @@
 // CHECK-LABEL: func @unused_lse_is_dropped
 // CHECK: %[[O:.*]] = heddle.attention %{{.*}} sinks(%{{.*}} : tensor<4xf32>) layout = bhsd score {
 // CHECK: math.tanh
-// CHECK: {mask = #heddle.mask<causal>, note = "kept", scale = 2.000000e+00 : f64} : {{.*}} -> tensor<2x4x8x16xf32>{{$}}
+// CHECK: {mask = #heddle.mask<causal>, scale = 2.000000e+00 : f64, tool.note = "kept"} : {{.*}} -> tensor<2x4x8x16xf32>{{$}}
 // CHECK: return %[[O]]
 func.func @unused_lse_is_dropped(%q: tensor<2x4x8x16xf32>, %s: tensor<4xf32>) -> tensor<2x4x8x16xf32> {
   %0:2 = heddle.attention %q, %q, %q sinks(%s : tensor<4xf32>) layout = bhsd score {
   ^bb0(%x: f32, %b: index, %h: index, %i: index, %j: index):
     %t = math.tanh %x : f32
     heddle.yield %t : f32
-  } {mask = #heddle.mask<causal>, note = "kept", scale = 2.0 : f64}
+  } {mask = #heddle.mask<causal>, tool.note = "kept", scale = 2.0 : f64}
     : tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>
     -> tensor<2x4x8x16xf32>, tensor<2x4x8xf32>
   return %0#0 : tensor<2x4x8x16xf32>
@@ -121,12 +121,12 @@ func.func @checkpoint_policy_none_inlines(%x: tensor<4xf32>) -> tensor<4xf32> {
 // -----
 
 // CHECK-LABEL: func @checkpoint_keeps_what_is_used
-// CHECK: %[[Y:.*]] = heddle.checkpoint policy<full> (%[[A:.*]] = %arg1) attributes {note = "kept"} : (tensor<4xf32>) -> tensor<4xf32> {
+// CHECK: %[[Y:.*]] = heddle.checkpoint policy<full> (%[[A:.*]] = %arg1) attributes {tool.note = "kept"} : (tensor<4xf32>) -> tensor<4xf32> {
 // CHECK-NEXT: %[[E:.*]] = math.exp %[[A]]
 // CHECK-NEXT: heddle.yield %[[E]] : tensor<4xf32>
 // CHECK: return %[[Y]], %arg1
 func.func @checkpoint_keeps_what_is_used(%x: tensor<4xf32>, %y: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
-  %0:3 = heddle.checkpoint policy<full> (%a = %x, %b = %y) attributes {note = "kept"}
+  %0:3 = heddle.checkpoint policy<full> (%a = %x, %b = %y) attributes {tool.note = "kept"}
       : (tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
     %1 = math.exp %b : tensor<4xf32>
     %2 = math.tanh %a : tensor<4xf32>
@@ -224,7 +224,7 @@ func.func @scans_of_length_zero_return_the_incoming_state(
 
 // CHECK-LABEL: func @unused_gradients_are_dropped
 // CHECK: %[[K:.*]], %[[V:.*]] = heddle.attention_grad {{.*}} layout = bhsd score {
-// CHECK: {mask = #heddle.mask<causal>, note = "kept"} : {{.*}} -> d_key tensor<2x4x8x16xf32> d_value tensor<2x4x8x16xf32>
+// CHECK: {mask = #heddle.mask<causal>, tool.note = "kept"} : {{.*}} -> d_key tensor<2x4x8x16xf32> d_value tensor<2x4x8x16xf32>
 // CHECK: return %[[K]], %[[V]]
 func.func @unused_gradients_are_dropped(%q: tensor<2x4x8x16xf32>, %l: tensor<2x4x8xf32>) -> (tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>) {
   %0:3 = heddle.attention_grad %q, %q, %q, %l, %q out(%q : tensor<2x4x8x16xf32>) layout = bhsd score {
@@ -232,7 +232,7 @@ func.func @unused_gradients_are_dropped(%q: tensor<2x4x8x16xf32>, %l: tensor<2x4
     %y = arith.mulf %s, %s : f32
     %z = arith.addf %s, %s : f32
     heddle.yield %y, %z : f32, f32
-  } {mask = #heddle.mask<causal>, note = "kept"}
+  } {mask = #heddle.mask<causal>, tool.note = "kept"}
     : tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8xf32>, tensor<2x4x8x16xf32>
     -> d_query tensor<2x4x8x16xf32> d_key tensor<2x4x8x16xf32> d_value tensor<2x4x8x16xf32>
   return %0#1, %0#2 : tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>

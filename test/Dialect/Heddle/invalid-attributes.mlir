@@ -61,3 +61,26 @@ func.func private @save_names_has_a_name() attributes {p = #heddle.policy<save_n
 // /*policy_c1*/
 // expected-error @+1 {{expected distinct names in save_names, none of them empty, got "a"}}
 func.func private @save_names_are_distinct() attributes {p = #heddle.policy<save_names<["a", "a"]>>}
+
+// -----
+
+func.func @a_misspelt_attribute_is_not_kept(%a: tensor<3xf32>, %b: tensor<2x4x3xf32>) {
+  // expected-error @+1 {{expected attributes of the op (reverse) or names with a dialect's prefix, got 'revers'; write 'reverse'}}
+  %h = heddle.linear_scan %a, %b {revers} : tensor<3xf32>, tensor<2x4x3xf32> -> (tensor<2x4x3xf32>)
+  return
+}
+
+// -----
+
+func.func @an_attribute_that_is_like_none(%a: tensor<3xf32>, %b: tensor<2x4x3xf32>) {
+  // expected-error @+1 {{got 'chunk_size'; remove it, or give it a prefix}}
+  %h = heddle.linear_scan %a, %b {chunk_size = 4} : tensor<3xf32>, tensor<2x4x3xf32> -> (tensor<2x4x3xf32>)
+  return
+}
+
+// -----
+
+func.func @attributes_of_others_have_a_prefix(%a: tensor<3xf32>, %b: tensor<2x4x3xf32>) {
+  %h = heddle.linear_scan %a, %b {tool.note = "kept", reverse} : tensor<3xf32>, tensor<2x4x3xf32> -> (tensor<2x4x3xf32>)
+  return
+}

@@ -6,7 +6,7 @@
 
 // /*selective_scan_c1*/
 func.func @u_is_rank_3(%u: tensor<5x8xf32>, %dt: tensor<2x5x8xf32>, %a: tensor<8x3xf32>, %b: tensor<2x5x3xf32>) {
-  // expected-error @+1 {{expected u of shape (B, L, D) and element type float (f16, bf16 or f32), got 'tensor<5x8xf32>'}}
+  // expected-error @+1 {{expected u of shape (B, L, D) and element type float (f16, bf16 or f32), got 'tensor<5x8xf32>'; reshape it to rank 3}}
   %0 = heddle.selective_scan %u, %dt, %a, %b, %b 
     : tensor<5x8xf32>, tensor<2x5x8xf32>, tensor<8x3xf32>, tensor<2x5x3xf32>, tensor<2x5x3xf32> -> tensor<2x5x8xf32>
   return
@@ -16,7 +16,7 @@ func.func @u_is_rank_3(%u: tensor<5x8xf32>, %dt: tensor<2x5x8xf32>, %a: tensor<8
 
 // /*selective_scan_c2*/
 func.func @delta_has_the_shape_of_u(%u: tensor<2x5x8xf32>, %dt: tensor<2x5x1xf32>, %a: tensor<8x3xf32>, %b: tensor<2x5x3xf32>) {
-  // expected-error @+1 {{expected delta of shape (B=2, L=5, D=8) and element type float (f16, bf16 or f32), got 'tensor<2x5x1xf32>'}}
+  // expected-error @+1 {{expected delta of shape (B=2, L=5, D=8) and element type float (f16, bf16 or f32), got 'tensor<2x5x1xf32>'; make its axis D 8 long}}
   %0 = heddle.selective_scan %u, %dt, %a, %b, %b 
     : tensor<2x5x8xf32>, tensor<2x5x1xf32>, tensor<8x3xf32>, tensor<2x5x3xf32>, tensor<2x5x3xf32> -> tensor<2x5x8xf32>
   return
@@ -26,7 +26,7 @@ func.func @delta_has_the_shape_of_u(%u: tensor<2x5x8xf32>, %dt: tensor<2x5x1xf32
 
 // /*selective_scan_c3*/
 func.func @a_is_f32_by_channel_and_state(%u: tensor<2x5x8xf32>, %dt: tensor<2x5x8xf32>, %a: tensor<3x8xf32>, %b: tensor<2x5x3xf32>) {
-  // expected-error @+1 {{expected a of shape (D=8, N) and element type f32, got 'tensor<3x8xf32>'}}
+  // expected-error @+1 {{expected a of shape (D=8, N) and element type f32, got 'tensor<3x8xf32>'; make its axis D 8 long}}
   %0 = heddle.selective_scan %u, %dt, %a, %b, %b 
     : tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<3x8xf32>, tensor<2x5x3xf32>, tensor<2x5x3xf32> -> tensor<2x5x8xf32>
   return
@@ -36,7 +36,7 @@ func.func @a_is_f32_by_channel_and_state(%u: tensor<2x5x8xf32>, %dt: tensor<2x5x
 
 // /*selective_scan_c4*/
 func.func @b_has_the_state_size_of_a(%u: tensor<2x5x8xf32>, %dt: tensor<2x5x8xf32>, %a: tensor<8x3xf32>, %b: tensor<2x5x4xf32>) {
-  // expected-error @+1 {{expected b of shape (B=2, L=5, N=3) and element type float (f16, bf16 or f32), got 'tensor<2x5x4xf32>'}}
+  // expected-error @+1 {{expected b of shape (B=2, L=5, N=3) and element type float (f16, bf16 or f32), got 'tensor<2x5x4xf32>'; make its axis N 3 long}}
   %0 = heddle.selective_scan %u, %dt, %a, %b, %b 
     : tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<8x3xf32>, tensor<2x5x4xf32>, tensor<2x5x4xf32> -> tensor<2x5x8xf32>
   return
@@ -46,7 +46,7 @@ func.func @b_has_the_state_size_of_a(%u: tensor<2x5x8xf32>, %dt: tensor<2x5x8xf3
 
 // /*selective_scan_c5*/
 func.func @groups_divide_the_channels(%u: tensor<2x5x8xf32>, %dt: tensor<2x5x8xf32>, %a: tensor<8x3xf32>, %b: tensor<2x5x3x3xf32>) {
-  // expected-error @+1 {{expected D divisible by the groups of b, got 8 and 3}}
+  // expected-error @+1 {{expected D divisible by the groups of b, got 8 and 3; use a number of groups that divides D}}
   %0 = heddle.selective_scan %u, %dt, %a, %b, %b 
     : tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<8x3xf32>, tensor<2x5x3x3xf32>, tensor<2x5x3x3xf32> -> tensor<2x5x8xf32>
   return
@@ -56,7 +56,7 @@ func.func @groups_divide_the_channels(%u: tensor<2x5x8xf32>, %dt: tensor<2x5x8xf
 
 // /*selective_scan_c6*/
 func.func @d_is_by_channel(%u: tensor<2x5x8xf32>, %dt: tensor<2x5x8xf32>, %a: tensor<8x3xf32>, %b: tensor<2x5x3xf32>, %d: tensor<5xf32>) {
-  // expected-error @+1 {{expected d of shape (D=8) and element type float (f16, bf16 or f32), got 'tensor<5xf32>'}}
+  // expected-error @+1 {{expected d of shape (D=8) and element type float (f16, bf16 or f32), got 'tensor<5xf32>'; make its axis D 8 long}}
   %0 = heddle.selective_scan %u, %dt, %a, %b, %b d(%d : tensor<5xf32>)
     : tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<8x3xf32>, tensor<2x5x3xf32>, tensor<2x5x3xf32> -> tensor<2x5x8xf32>
   return
@@ -66,7 +66,7 @@ func.func @d_is_by_channel(%u: tensor<2x5x8xf32>, %dt: tensor<2x5x8xf32>, %a: te
 
 // /*selective_scan_c6*/
 func.func @delta_bias_is_by_channel(%u: tensor<2x5x8xf32>, %dt: tensor<2x5x8xf32>, %a: tensor<8x3xf32>, %b: tensor<2x5x3xf32>, %d: tensor<8xi32>) {
-  // expected-error @+1 {{expected delta_bias of shape (D=8) and element type float (f16, bf16 or f32), got 'tensor<8xi32>'}}
+  // expected-error @+1 {{expected delta_bias of shape (D=8) and element type float (f16, bf16 or f32), got 'tensor<8xi32>'; cast it}}
   %0 = heddle.selective_scan %u, %dt, %a, %b, %b delta_bias(%d : tensor<8xi32>)
     : tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<8x3xf32>, tensor<2x5x3xf32>, tensor<2x5x3xf32> -> tensor<2x5x8xf32>
   return
@@ -76,7 +76,7 @@ func.func @delta_bias_is_by_channel(%u: tensor<2x5x8xf32>, %dt: tensor<2x5x8xf32
 
 // /*selective_scan_c7*/
 func.func @z_has_the_type_of_u(%u: tensor<2x5x8xf32>, %dt: tensor<2x5x8xf32>, %a: tensor<8x3xf32>, %b: tensor<2x5x3xf32>, %z: tensor<2x5x8xbf16>) {
-  // expected-error @+1 {{expected z of shape (B=2, L=5, D=8) and element type f32, got 'tensor<2x5x8xbf16>'}}
+  // expected-error @+1 {{expected z of shape (B=2, L=5, D=8) and element type f32, got 'tensor<2x5x8xbf16>'; cast it}}
   %0 = heddle.selective_scan %u, %dt, %a, %b, %b z(%z : tensor<2x5x8xbf16>)
     : tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<8x3xf32>, tensor<2x5x3xf32>, tensor<2x5x3xf32> -> tensor<2x5x8xf32>
   return
@@ -86,7 +86,7 @@ func.func @z_has_the_type_of_u(%u: tensor<2x5x8xf32>, %dt: tensor<2x5x8xf32>, %a
 
 // /*selective_scan_c8*/
 func.func @initial_state_is_f32(%u: tensor<2x5x8xf32>, %dt: tensor<2x5x8xf32>, %a: tensor<8x3xf32>, %b: tensor<2x5x3xf32>, %h: tensor<2x8x3xbf16>) {
-  // expected-error @+1 {{expected initial_state of shape (B=2, D=8, N=3) and element type f32, got 'tensor<2x8x3xbf16>'}}
+  // expected-error @+1 {{expected initial_state of shape (B=2, D=8, N=3) and element type f32, got 'tensor<2x8x3xbf16>'; cast it}}
   %0 = heddle.selective_scan %u, %dt, %a, %b, %b initial_state(%h : tensor<2x8x3xbf16>)
     : tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<8x3xf32>, tensor<2x5x3xf32>, tensor<2x5x3xf32> -> tensor<2x5x8xf32>
   return
@@ -96,7 +96,7 @@ func.func @initial_state_is_f32(%u: tensor<2x5x8xf32>, %dt: tensor<2x5x8xf32>, %
 
 // /*selective_scan_c8*/
 func.func @final_state_is_by_batch_channel_state(%u: tensor<2x5x8xf32>, %dt: tensor<2x5x8xf32>, %a: tensor<8x3xf32>, %b: tensor<2x5x3xf32>) {
-  // expected-error @+1 {{expected final_state of shape (B=2, D=8, N=3) and element type f32, got 'tensor<2x3x8xf32>'}}
+  // expected-error @+1 {{expected final_state of shape (B=2, D=8, N=3) and element type f32, got 'tensor<2x3x8xf32>'; declare the result so}}
   %0:2 = heddle.selective_scan %u, %dt, %a, %b, %b 
     : tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<8x3xf32>, tensor<2x5x3xf32>, tensor<2x5x3xf32> -> tensor<2x5x8xf32>, tensor<2x3x8xf32>
   return
@@ -106,7 +106,7 @@ func.func @final_state_is_by_batch_channel_state(%u: tensor<2x5x8xf32>, %dt: ten
 
 // /*selective_scan_c9*/
 func.func @reset_ids_are_i32_by_batch_and_step(%u: tensor<2x5x8xf32>, %dt: tensor<2x5x8xf32>, %a: tensor<8x3xf32>, %b: tensor<2x5x3xf32>, %r: tensor<5xi32>) {
-  // expected-error @+1 {{expected reset_ids of shape (B=2, L=5) and element type i32, got 'tensor<5xi32>'}}
+  // expected-error @+1 {{expected reset_ids of shape (B=2, L=5) and element type i32, got 'tensor<5xi32>'; reshape it to rank 2}}
   %0 = heddle.selective_scan %u, %dt, %a, %b, %b reset_ids(%r : tensor<5xi32>)
     : tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<8x3xf32>, tensor<2x5x3xf32>, tensor<2x5x3xf32> -> tensor<2x5x8xf32>
   return
@@ -116,7 +116,7 @@ func.func @reset_ids_are_i32_by_batch_and_step(%u: tensor<2x5x8xf32>, %dt: tenso
 
 // /*selective_scan_c10*/
 func.func @y_has_the_type_of_u(%u: tensor<2x5x8xf32>, %dt: tensor<2x5x8xf32>, %a: tensor<8x3xf32>, %b: tensor<2x5x3xf32>) {
-  // expected-error @+1 {{expected y of shape (B=2, L=5, D=8) and element type f32, got 'tensor<2x5x8xbf16>'}}
+  // expected-error @+1 {{expected y of shape (B=2, L=5, D=8) and element type f32, got 'tensor<2x5x8xbf16>'; declare the result so}}
   %0 = heddle.selective_scan %u, %dt, %a, %b, %b 
     : tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<8x3xf32>, tensor<2x5x3xf32>, tensor<2x5x3xf32> -> tensor<2x5x8xbf16>
   return
@@ -210,7 +210,7 @@ func.func @scratch_has_rank_2(%u: tensor<2x5x8xf32>, %a: tensor<8x3xf32>, %b: te
 
 // /*ssd_c1*/
 func.func @query_is_rank_4(%q: tensor<2x5x3xf32>, %k: tensor<2x5x3xf32>, %v: tensor<2x5x4x6xf32>, %a: tensor<2x5x4xf32>) {
-  // expected-error @+1 {{expected query of shape (B, L, G, dk) and element type float (f16, bf16 or f32), got 'tensor<2x5x3xf32>'}}
+  // expected-error @+1 {{expected query of shape (B, L, G, dk) and element type float (f16, bf16 or f32), got 'tensor<2x5x3xf32>'; reshape it to rank 4}}
   %0 = heddle.ssd %q, %k, %v, %a 
     : tensor<2x5x3xf32>, tensor<2x5x3xf32>, tensor<2x5x4x6xf32>, tensor<2x5x4xf32> -> tensor<2x5x4x6xf32>
   return
@@ -220,7 +220,7 @@ func.func @query_is_rank_4(%q: tensor<2x5x3xf32>, %k: tensor<2x5x3xf32>, %v: ten
 
 // /*ssd_c2*/
 func.func @key_has_the_type_of_query(%q: tensor<2x5x2x3xf32>, %k: tensor<2x5x2x4xf32>, %v: tensor<2x5x4x6xf32>, %a: tensor<2x5x4xf32>) {
-  // expected-error @+1 {{expected key of shape (B=2, L=5, G=2, dk=3) and element type f32, got 'tensor<2x5x2x4xf32>'}}
+  // expected-error @+1 {{expected key of shape (B=2, L=5, G=2, dk=3) and element type f32, got 'tensor<2x5x2x4xf32>'; make its axis dk 3 long}}
   %0 = heddle.ssd %q, %k, %v, %a 
     : tensor<2x5x2x3xf32>, tensor<2x5x2x4xf32>, tensor<2x5x4x6xf32>, tensor<2x5x4xf32> -> tensor<2x5x4x6xf32>
   return
@@ -230,7 +230,7 @@ func.func @key_has_the_type_of_query(%q: tensor<2x5x2x3xf32>, %k: tensor<2x5x2x4
 
 // /*ssd_c3*/
 func.func @value_has_the_length_of_query(%q: tensor<2x5x2x3xf32>, %k: tensor<2x5x2x3xf32>, %v: tensor<2x6x4x6xf32>, %a: tensor<2x5x4xf32>) {
-  // expected-error @+1 {{expected value of shape (B=2, L=5, H, dv) and element type f32, got 'tensor<2x6x4x6xf32>'}}
+  // expected-error @+1 {{expected value of shape (B=2, L=5, H, dv) and element type f32, got 'tensor<2x6x4x6xf32>'; make its axis L 5 long}}
   %0 = heddle.ssd %q, %k, %v, %a 
     : tensor<2x5x2x3xf32>, tensor<2x5x2x3xf32>, tensor<2x6x4x6xf32>, tensor<2x5x4xf32> -> tensor<2x5x4x6xf32>
   return
@@ -240,7 +240,7 @@ func.func @value_has_the_length_of_query(%q: tensor<2x5x2x3xf32>, %k: tensor<2x5
 
 // /*ssd_c4*/
 func.func @groups_divide_the_value_heads(%q: tensor<2x5x3x3xf32>, %k: tensor<2x5x3x3xf32>, %v: tensor<2x5x4x6xf32>, %a: tensor<2x5x4xf32>) {
-  // expected-error @+1 {{expected value heads divisible by the groups of query and key, got 4 and 3}}
+  // expected-error @+1 {{expected value heads divisible by the groups of query and key, got 4 and 3; use a number of groups that divides H}}
   %0 = heddle.ssd %q, %k, %v, %a 
     : tensor<2x5x3x3xf32>, tensor<2x5x3x3xf32>, tensor<2x5x4x6xf32>, tensor<2x5x4xf32> -> tensor<2x5x4x6xf32>
   return
@@ -250,7 +250,7 @@ func.func @groups_divide_the_value_heads(%q: tensor<2x5x3x3xf32>, %k: tensor<2x5
 
 // /*ssd_c5*/
 func.func @log_decay_is_by_head(%q: tensor<2x5x2x3xf32>, %k: tensor<2x5x2x3xf32>, %v: tensor<2x5x4x6xf32>, %a: tensor<2x5x2xf32>) {
-  // expected-error @+1 {{expected log_decay of shape (B=2, L=5, H=4) and element type float (f16, bf16 or f32), got 'tensor<2x5x2xf32>'}}
+  // expected-error @+1 {{expected log_decay of shape (B=2, L=5, H=4) and element type float (f16, bf16 or f32), got 'tensor<2x5x2xf32>'; make its axis H 4 long}}
   %0 = heddle.ssd %q, %k, %v, %a 
     : tensor<2x5x2x3xf32>, tensor<2x5x2x3xf32>, tensor<2x5x4x6xf32>, tensor<2x5x2xf32> -> tensor<2x5x4x6xf32>
   return
@@ -260,7 +260,7 @@ func.func @log_decay_is_by_head(%q: tensor<2x5x2x3xf32>, %k: tensor<2x5x2x3xf32>
 
 // /*ssd_c6*/
 func.func @initial_state_is_a_matrix_per_head(%q: tensor<2x5x2x3xf32>, %k: tensor<2x5x2x3xf32>, %v: tensor<2x5x4x6xf32>, %a: tensor<2x5x4xf32>, %h: tensor<2x4x6x3xf32>) {
-  // expected-error @+1 {{expected initial_state of shape (B=2, H=4, dk=3, dv=6) and element type f32, got 'tensor<2x4x6x3xf32>'}}
+  // expected-error @+1 {{expected initial_state of shape (B=2, H=4, dk=3, dv=6) and element type f32, got 'tensor<2x4x6x3xf32>'; make its axis dk 3 long}}
   %0 = heddle.ssd %q, %k, %v, %a initial_state(%h : tensor<2x4x6x3xf32>)
     : tensor<2x5x2x3xf32>, tensor<2x5x2x3xf32>, tensor<2x5x4x6xf32>, tensor<2x5x4xf32> -> tensor<2x5x4x6xf32>
   return
@@ -270,7 +270,7 @@ func.func @initial_state_is_a_matrix_per_head(%q: tensor<2x5x2x3xf32>, %k: tenso
 
 // /*ssd_c6*/
 func.func @final_state_is_a_matrix_per_head(%q: tensor<2x5x2x3xf32>, %k: tensor<2x5x2x3xf32>, %v: tensor<2x5x4x6xf32>, %a: tensor<2x5x4xf32>) {
-  // expected-error @+1 {{expected final_state of shape (B=2, H=4, dk=3, dv=6) and element type f32, got 'tensor<2x2x3x6xf32>'}}
+  // expected-error @+1 {{expected final_state of shape (B=2, H=4, dk=3, dv=6) and element type f32, got 'tensor<2x2x3x6xf32>'; declare the result so}}
   %0:2 = heddle.ssd %q, %k, %v, %a 
     : tensor<2x5x2x3xf32>, tensor<2x5x2x3xf32>, tensor<2x5x4x6xf32>, tensor<2x5x4xf32> -> tensor<2x5x4x6xf32>, tensor<2x2x3x6xf32>
   return
@@ -280,7 +280,7 @@ func.func @final_state_is_a_matrix_per_head(%q: tensor<2x5x2x3xf32>, %k: tensor<
 
 // /*ssd_c7*/
 func.func @ssd_reset_ids_are_i32(%q: tensor<2x5x2x3xf32>, %k: tensor<2x5x2x3xf32>, %v: tensor<2x5x4x6xf32>, %a: tensor<2x5x4xf32>, %r: tensor<2x5xi1>) {
-  // expected-error @+1 {{expected reset_ids of shape (B=2, L=5) and element type i32, got 'tensor<2x5xi1>'}}
+  // expected-error @+1 {{expected reset_ids of shape (B=2, L=5) and element type i32, got 'tensor<2x5xi1>'; cast it}}
   %0 = heddle.ssd %q, %k, %v, %a reset_ids(%r : tensor<2x5xi1>)
     : tensor<2x5x2x3xf32>, tensor<2x5x2x3xf32>, tensor<2x5x4x6xf32>, tensor<2x5x4xf32> -> tensor<2x5x4x6xf32>
   return
@@ -290,7 +290,7 @@ func.func @ssd_reset_ids_are_i32(%q: tensor<2x5x2x3xf32>, %k: tensor<2x5x2x3xf32
 
 // /*ssd_c8*/
 func.func @out_has_the_type_of_value(%q: tensor<2x5x2x3xf32>, %k: tensor<2x5x2x3xf32>, %v: tensor<2x5x4x6xf32>, %a: tensor<2x5x4xf32>) {
-  // expected-error @+1 {{expected out of shape (B=2, L=5, H=4, dv=6) and element type f32, got 'tensor<2x5x4x3xf32>'}}
+  // expected-error @+1 {{expected out of shape (B=2, L=5, H=4, dv=6) and element type f32, got 'tensor<2x5x4x3xf32>'; declare the result so}}
   %0 = heddle.ssd %q, %k, %v, %a 
     : tensor<2x5x2x3xf32>, tensor<2x5x2x3xf32>, tensor<2x5x4x6xf32>, tensor<2x5x4xf32> -> tensor<2x5x4x3xf32>
   return
@@ -300,7 +300,7 @@ func.func @out_has_the_type_of_value(%q: tensor<2x5x2x3xf32>, %k: tensor<2x5x2x3
 
 // /*linear_scan_c1*/
 func.func @b_is_rank_3(%a: tensor<8xf32>, %b: tensor<5x8xf32>) {
-  // expected-error @+1 {{expected b of shape (B, L, D) and element type float (f16, bf16 or f32), got 'tensor<5x8xf32>'}}
+  // expected-error @+1 {{expected b of shape (B, L, D) and element type float (f16, bf16 or f32), got 'tensor<5x8xf32>'; reshape it to rank 3}}
   %0 = heddle.linear_scan %a, %b 
     : tensor<8xf32>, tensor<5x8xf32> -> (tensor<2x5x8xf32>)
   return
@@ -310,7 +310,7 @@ func.func @b_is_rank_3(%a: tensor<8xf32>, %b: tensor<5x8xf32>) {
 
 // /*linear_scan_c2*/
 func.func @a_is_by_channel_or_by_step(%a: tensor<5x8xf32>, %b: tensor<2x5x8xf32>) {
-  // expected-error @+1 {{expected a of shape (B=2, L=5, D=8) and element type f32, got 'tensor<5x8xf32>'}}
+  // expected-error @+1 {{expected a of shape (D), constant over time, or (B, L, D), got 'tensor<5x8xf32>'; broadcast it over the axes that it lacks}}
   %0 = heddle.linear_scan %a, %b 
     : tensor<5x8xf32>, tensor<2x5x8xf32> -> (tensor<2x5x8xf32>)
   return
@@ -320,7 +320,7 @@ func.func @a_is_by_channel_or_by_step(%a: tensor<5x8xf32>, %b: tensor<2x5x8xf32>
 
 // /*linear_scan_c2*/
 func.func @a_has_the_element_type_of_b(%a: tensor<8xbf16>, %b: tensor<2x5x8xf32>) {
-  // expected-error @+1 {{expected a of shape (D=8) and element type f32, got 'tensor<8xbf16>'}}
+  // expected-error @+1 {{expected a of shape (D=8) and element type f32, got 'tensor<8xbf16>'; cast it}}
   %0 = heddle.linear_scan %a, %b 
     : tensor<8xbf16>, tensor<2x5x8xf32> -> (tensor<2x5x8xf32>)
   return
@@ -330,7 +330,7 @@ func.func @a_has_the_element_type_of_b(%a: tensor<8xbf16>, %b: tensor<2x5x8xf32>
 
 // /*linear_scan_c3*/
 func.func @imaginary_parts_come_together(%a: tensor<8xf32>, %b: tensor<2x5x8xf32>) {
-  // expected-error @+1 {{expected a_imag and b_imag together, got only a_imag}}
+  // expected-error @+1 {{expected a_imag and b_imag together, got only a_imag; write both, as in imag(%a_imag, %b_imag : ...)}}
   %0 = "heddle.linear_scan"(%a, %b, %a)
     <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 1, 0, 0, 0>}>
     : (tensor<8xf32>, tensor<2x5x8xf32>, tensor<8xf32>) -> tensor<2x5x8xf32>
@@ -341,7 +341,7 @@ func.func @imaginary_parts_come_together(%a: tensor<8xf32>, %b: tensor<2x5x8xf32
 
 // /*linear_scan_c3*/
 func.func @a_imag_has_the_type_of_a(%a: tensor<8xf32>, %b: tensor<2x5x8xf32>) {
-  // expected-error @+1 {{expected a_imag of shape (D=8) and element type f32, got 'tensor<2x5x8xf32>'}}
+  // expected-error @+1 {{expected a_imag of shape (D=8) and element type f32, got 'tensor<2x5x8xf32>'; reshape it to rank 1}}
   %0:2 = heddle.linear_scan %a, %b imag(%b, %b : tensor<2x5x8xf32>, tensor<2x5x8xf32>)
     : tensor<8xf32>, tensor<2x5x8xf32> -> (tensor<2x5x8xf32>, imag tensor<2x5x8xf32>)
   return
@@ -351,7 +351,7 @@ func.func @a_imag_has_the_type_of_a(%a: tensor<8xf32>, %b: tensor<2x5x8xf32>) {
 
 // /*linear_scan_c4*/
 func.func @h_has_the_type_of_b(%a: tensor<8xf32>, %b: tensor<2x5x8xf32>) {
-  // expected-error @+1 {{expected h of shape (B=2, L=5, D=8) and element type f32, got 'tensor<2x5x4xf32>'}}
+  // expected-error @+1 {{expected h of shape (B=2, L=5, D=8) and element type f32, got 'tensor<2x5x4xf32>'; declare the result so}}
   %0 = heddle.linear_scan %a, %b 
     : tensor<8xf32>, tensor<2x5x8xf32> -> (tensor<2x5x4xf32>)
   return
@@ -361,7 +361,7 @@ func.func @h_has_the_type_of_b(%a: tensor<8xf32>, %b: tensor<2x5x8xf32>) {
 
 // /*linear_scan_c5*/
 func.func @real_scan_has_no_imaginary_part(%a: tensor<8xf32>, %b: tensor<2x5x8xf32>) {
-  // expected-error @+1 {{expected an imaginary part of h only with imag operands, got one}}
+  // expected-error @+1 {{expected an imaginary part of h only with imag operands, got one; remove it, or give the operands}}
   %0:2 = heddle.linear_scan %a, %b 
     : tensor<8xf32>, tensor<2x5x8xf32> -> (tensor<2x5x8xf32>, imag tensor<2x5x8xf32>)
   return
@@ -371,7 +371,7 @@ func.func @real_scan_has_no_imaginary_part(%a: tensor<8xf32>, %b: tensor<2x5x8xf
 
 // /*linear_scan_c5*/
 func.func @complex_scan_has_an_imaginary_part(%a: tensor<8xf32>, %b: tensor<2x5x8xf32>) {
-  // expected-error @+1 {{expected an imaginary part of h with imag operands, got none}}
+  // expected-error @+1 {{expected an imaginary part of h with imag operands, got none; declare it after h}}
   %0 = heddle.linear_scan %a, %b imag(%a, %b : tensor<8xf32>, tensor<2x5x8xf32>)
     : tensor<8xf32>, tensor<2x5x8xf32> -> (tensor<2x5x8xf32>)
   return
@@ -381,7 +381,7 @@ func.func @complex_scan_has_an_imaginary_part(%a: tensor<8xf32>, %b: tensor<2x5x
 
 // /*linear_scan_c6*/
 func.func @states_are_f32_by_batch_and_channel(%a: tensor<8xf32>, %b: tensor<2x5x8xf32>) {
-  // expected-error @+1 {{expected final_state of shape (B=2, D=8) and element type f32, got 'tensor<8xf32>'}}
+  // expected-error @+1 {{expected final_state of shape (B=2, D=8) and element type f32, got 'tensor<8xf32>'; declare the result so}}
   %0:2 = heddle.linear_scan %a, %b 
     : tensor<8xf32>, tensor<2x5x8xf32> -> (tensor<2x5x8xf32>, final tensor<8xf32>)
   return
@@ -391,7 +391,7 @@ func.func @states_are_f32_by_batch_and_channel(%a: tensor<8xf32>, %b: tensor<2x5
 
 // /*linear_scan_c7*/
 func.func @complex_state_has_both_parts(%a: tensor<8xf32>, %b: tensor<2x5x8xf32>) {
-  // expected-error @+1 {{expected an imaginary part of the final state, as the scan is complex and its real part is present, got none}}
+  // expected-error @+1 {{expected an imaginary part of the final state, as the scan is complex and its real part is present, got none; give or declare it too}}
   %0:3 = heddle.linear_scan %a, %b imag(%a, %b : tensor<8xf32>, tensor<2x5x8xf32>)
     : tensor<8xf32>, tensor<2x5x8xf32> -> (tensor<2x5x8xf32>, imag tensor<2x5x8xf32>, final tensor<2x8xf32>)
   return
@@ -401,7 +401,7 @@ func.func @complex_state_has_both_parts(%a: tensor<8xf32>, %b: tensor<2x5x8xf32>
 
 // /*linear_scan_c7*/
 func.func @real_state_has_one_part(%a: tensor<8xf32>, %b: tensor<2x5x8xf32>, %h: tensor<2x8xf32>) {
-  // expected-error @+1 {{expected no imaginary part of the initial state, as the scan is real and its real part is absent, got one}}
+  // expected-error @+1 {{expected no imaginary part of the initial state, as the scan is real and its real part is absent, got one; remove it}}
   %0 = heddle.linear_scan %a, %b initial_state_imag(%h : tensor<2x8xf32>)
     : tensor<8xf32>, tensor<2x5x8xf32> -> (tensor<2x5x8xf32>)
   return
@@ -411,7 +411,7 @@ func.func @real_state_has_one_part(%a: tensor<8xf32>, %b: tensor<2x5x8xf32>, %h:
 
 // /*linear_scan_c8*/
 func.func @linear_scan_reset_ids_are_i32(%a: tensor<8xf32>, %b: tensor<2x5x8xf32>, %r: tensor<2x8xi32>) {
-  // expected-error @+1 {{expected reset_ids of shape (B=2, L=5) and element type i32, got 'tensor<2x8xi32>'}}
+  // expected-error @+1 {{expected reset_ids of shape (B=2, L=5) and element type i32, got 'tensor<2x8xi32>'; make its axis L 5 long}}
   %0 = heddle.linear_scan %a, %b reset_ids(%r : tensor<2x8xi32>)
     : tensor<8xf32>, tensor<2x5x8xf32> -> (tensor<2x5x8xf32>)
   return
@@ -431,7 +431,7 @@ func.func @results_are_in_order(%a: tensor<8xf32>, %b: tensor<2x5x8xf32>) {
 
 // /*selective_scan_grad_c1*/
 func.func @gradient_has_the_operands_of_the_scan(%u: tensor<2x5x8xf32>, %dt: tensor<2x5x1xf32>, %a: tensor<8x3xf32>, %b: tensor<2x5x3xf32>) {
-  // expected-error @+1 {{expected delta of shape (B=2, L=5, D=8) and element type float (f16, bf16 or f32), got 'tensor<2x5x1xf32>'}}
+  // expected-error @+1 {{expected delta of shape (B=2, L=5, D=8) and element type float (f16, bf16 or f32), got 'tensor<2x5x1xf32>'; make its axis D 8 long}}
   %0:5 = heddle.selective_scan_grad %u, %dt, %a, %b, %b, %u
     : tensor<2x5x8xf32>, tensor<2x5x1xf32>, tensor<8x3xf32>, tensor<2x5x3xf32>, tensor<2x5x3xf32>, tensor<2x5x8xf32>
     -> (tensor<2x5x8xf32>, tensor<2x5x1xf32>, tensor<8x3xf32>, tensor<2x5x3xf32>, tensor<2x5x3xf32>)
@@ -442,7 +442,7 @@ func.func @gradient_has_the_operands_of_the_scan(%u: tensor<2x5x8xf32>, %dt: ten
 
 // /*selective_scan_grad_c1*/
 func.func @cotangent_of_y_has_the_type_of_u(%u: tensor<2x5x8xf32>, %a: tensor<8x3xf32>, %b: tensor<2x5x3xf32>, %dy: tensor<2x5x8xbf16>) {
-  // expected-error @+1 {{expected dy of type 'tensor<2x5x8xf32>', got 'tensor<2x5x8xbf16>'}}
+  // expected-error @+1 {{expected dy of type 'tensor<2x5x8xf32>', got 'tensor<2x5x8xbf16>'; convert an operand, declare a result so}}
   %0:5 = heddle.selective_scan_grad %u, %u, %a, %b, %b, %dy
     : tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<8x3xf32>, tensor<2x5x3xf32>, tensor<2x5x3xf32>, tensor<2x5x8xbf16>
     -> (tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<8x3xf32>, tensor<2x5x3xf32>, tensor<2x5x3xf32>)
@@ -453,7 +453,7 @@ func.func @cotangent_of_y_has_the_type_of_u(%u: tensor<2x5x8xf32>, %a: tensor<8x
 
 // /*selective_scan_grad_c2*/
 func.func @cotangent_of_the_final_state_is_a_state(%u: tensor<2x5x8xf32>, %a: tensor<8x3xf32>, %b: tensor<2x5x3xf32>) {
-  // expected-error @+1 {{expected dfinal_state of shape (B=2, D=8, N=3) and element type f32, got 'tensor<8x3xf32>'}}
+  // expected-error @+1 {{expected dfinal_state of shape (B=2, D=8, N=3) and element type f32, got 'tensor<8x3xf32>'; reshape it to rank 3}}
   %0:5 = heddle.selective_scan_grad %u, %u, %a, %b, %b, %u dfinal_state(%a : tensor<8x3xf32>)
     : tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<8x3xf32>, tensor<2x5x3xf32>, tensor<2x5x3xf32>, tensor<2x5x8xf32>
     -> (tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<8x3xf32>, tensor<2x5x3xf32>, tensor<2x5x3xf32>)
@@ -464,7 +464,7 @@ func.func @cotangent_of_the_final_state_is_a_state(%u: tensor<2x5x8xf32>, %a: te
 
 // /*selective_scan_grad_c3*/
 func.func @each_operand_has_its_gradient(%u: tensor<2x5x8xf32>, %a: tensor<8x3xf32>, %b: tensor<2x5x3xf32>, %d: tensor<8xf32>) {
-  // expected-error @+1 {{expected dd exactly with d, got only d}}
+  // expected-error @+1 {{expected dd exactly with d, got only d; declare the result too}}
   %0:5 = heddle.selective_scan_grad %u, %u, %a, %b, %b, %u d(%d : tensor<8xf32>)
     : tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<8x3xf32>, tensor<2x5x3xf32>, tensor<2x5x3xf32>, tensor<2x5x8xf32>
     -> (tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<8x3xf32>, tensor<2x5x3xf32>, tensor<2x5x3xf32>)
@@ -475,7 +475,7 @@ func.func @each_operand_has_its_gradient(%u: tensor<2x5x8xf32>, %a: tensor<8x3xf
 
 // /*selective_scan_grad_c3*/
 func.func @no_gradient_without_its_operand(%u: tensor<2x5x8xf32>, %a: tensor<8x3xf32>, %b: tensor<2x5x3xf32>) {
-  // expected-error @+1 {{expected dz exactly with z, got only dz}}
+  // expected-error @+1 {{expected dz exactly with z, got only dz; give the operand too}}
   %0:6 = heddle.selective_scan_grad %u, %u, %a, %b, %b, %u
     : tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<8x3xf32>, tensor<2x5x3xf32>, tensor<2x5x3xf32>, tensor<2x5x8xf32>
     -> (tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<8x3xf32>, tensor<2x5x3xf32>, tensor<2x5x3xf32>, z tensor<2x5x8xf32>)
@@ -486,7 +486,7 @@ func.func @no_gradient_without_its_operand(%u: tensor<2x5x8xf32>, %a: tensor<8x3
 
 // /*selective_scan_grad_c4*/
 func.func @a_gradient_has_the_type_of_its_operand(%u: tensor<2x5x8xf32>, %a: tensor<8x3xf32>, %b: tensor<2x5x3xf32>) {
-  // expected-error @+1 {{expected da of type 'tensor<8x3xf32>', got 'tensor<2x8x3xf32>'}}
+  // expected-error @+1 {{expected da of type 'tensor<8x3xf32>', got 'tensor<2x8x3xf32>'; convert an operand, declare a result so}}
   %0:5 = heddle.selective_scan_grad %u, %u, %a, %b, %b, %u
     : tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<8x3xf32>, tensor<2x5x3xf32>, tensor<2x5x3xf32>, tensor<2x5x8xf32>
     -> (tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<2x8x3xf32>, tensor<2x5x3xf32>, tensor<2x5x3xf32>)
@@ -497,7 +497,7 @@ func.func @a_gradient_has_the_type_of_its_operand(%u: tensor<2x5x8xf32>, %a: ten
 
 // /*selective_scan_grad_c5*/
 func.func @partial_sums_are_positive(%u: tensor<2x5x8xf32>, %a: tensor<8x3xf32>, %b: tensor<2x5x3xf32>) {
-  // expected-error @+1 {{expected positive partial_sums, got 0}}
+  // expected-error @+1 {{expected positive partial_sums, got 0; leave it out, heddle-split-scans sets it}}
   %0:5 = heddle.selective_scan_grad %u, %u, %a, %b, %b, %u {partial_sums = 0}
     : tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<8x3xf32>, tensor<2x5x3xf32>, tensor<2x5x3xf32>, tensor<2x5x8xf32>
     -> (tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<8x3xf32>, tensor<2x5x3xf32>, tensor<2x5x3xf32>)
@@ -508,7 +508,7 @@ func.func @partial_sums_are_positive(%u: tensor<2x5x8xf32>, %a: tensor<8x3xf32>,
 
 // /*selective_scan_grad_c5*/
 func.func @open_sums_have_a_leading_axis(%u: tensor<2x5x8xf32>, %a: tensor<8x3xf32>, %b: tensor<2x5x3xf32>) {
-  // expected-error @+1 {{expected db of type 'tensor<4x2x5x3xf32>', got 'tensor<2x5x3xf32>'}}
+  // expected-error @+1 {{expected db of type 'tensor<4x2x5x3xf32>', got 'tensor<2x5x3xf32>'; convert an operand, declare a result so}}
   %0:5 = heddle.selective_scan_grad %u, %u, %a, %b, %b, %u {partial_sums = 4}
     : tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<8x3xf32>, tensor<2x5x3xf32>, tensor<2x5x3xf32>, tensor<2x5x8xf32>
     -> (tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<2x8x3xf32>, tensor<2x5x3xf32>, tensor<2x5x3xf32>)
@@ -519,7 +519,7 @@ func.func @open_sums_have_a_leading_axis(%u: tensor<2x5x8xf32>, %a: tensor<8x3xf
 
 // /*linear_scan_grad_c1*/
 func.func @dh_has_the_type_of_h(%h: tensor<2x5x8xf32>, %dh: tensor<2x5x8xbf16>) {
-  // expected-error @+1 {{expected dh of type 'tensor<2x5x8xf32>', got 'tensor<2x5x8xbf16>'}}
+  // expected-error @+1 {{expected dh of type 'tensor<2x5x8xf32>', got 'tensor<2x5x8xbf16>'; convert an operand, declare a result so}}
   %0:2 = heddle.linear_scan_grad %h, %h, %dh : tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<2x5x8xbf16>
     -> (tensor<2x5x8xf32>, tensor<2x5x8xf32>)
   return
@@ -529,7 +529,7 @@ func.func @dh_has_the_type_of_h(%h: tensor<2x5x8xf32>, %dh: tensor<2x5x8xbf16>) 
 
 // /*linear_scan_grad_c2*/
 func.func @a_is_by_channel_or_by_step(%h: tensor<2x5x8xf32>, %a: tensor<5xf32>) {
-  // expected-error @+1 {{expected a of shape (D=8) and element type f32, got 'tensor<5xf32>'}}
+  // expected-error @+1 {{expected a of shape (D=8) and element type f32, got 'tensor<5xf32>'; make its axis D 8 long}}
   %0:2 = heddle.linear_scan_grad %a, %h, %h : tensor<5xf32>, tensor<2x5x8xf32>, tensor<2x5x8xf32>
     -> (tensor<5xf32>, tensor<2x5x8xf32>)
   return
@@ -539,7 +539,7 @@ func.func @a_is_by_channel_or_by_step(%h: tensor<2x5x8xf32>, %a: tensor<5xf32>) 
 
 // /*linear_scan_grad_c3*/
 func.func @imaginary_parts_come_together(%h: tensor<2x5x8xf32>) {
-  // expected-error @+1 {{expected a_imag, h_imag and dh_imag together, got no dh_imag}}
+  // expected-error @+1 {{expected a_imag, h_imag and dh_imag together, got no dh_imag; write all three, as in imag(%a_imag, %h_imag, %dh_imag : ...)}}
   %0:4 = "heddle.linear_scan_grad"(%h, %h, %h, %h, %h) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0>,
       resultSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0>}>
     : (tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<2x5x8xf32>)
@@ -551,7 +551,7 @@ func.func @imaginary_parts_come_together(%h: tensor<2x5x8xf32>) {
 
 // /*linear_scan_grad_c4*/
 func.func @a_complex_state_has_two_parts(%h: tensor<2x5x8xf32>, %s: tensor<2x8xf32>) {
-  // expected-error @+1 {{expected an imaginary part of dfinal_state, got none}}
+  // expected-error @+1 {{expected an imaginary part of dfinal_state, got none; give it too}}
   %0:4 = heddle.linear_scan_grad %h, %h, %h imag(%h, %h, %h : tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<2x5x8xf32>)
     dfinal_state(%s : tensor<2x8xf32>) : tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<2x5x8xf32>
     -> (tensor<2x5x8xf32>, tensor<2x5x8xf32>, a_imag tensor<2x5x8xf32>, b_imag tensor<2x5x8xf32>)
@@ -562,7 +562,7 @@ func.func @a_complex_state_has_two_parts(%h: tensor<2x5x8xf32>, %s: tensor<2x8xf
 
 // /*linear_scan_grad_c5*/
 func.func @gradient_reset_ids_are_i32_by_step(%h: tensor<2x5x8xf32>, %r: tensor<2x4xi32>) {
-  // expected-error @+1 {{expected reset_ids of shape (B=2, L=5) and element type i32, got 'tensor<2x4xi32>'}}
+  // expected-error @+1 {{expected reset_ids of shape (B=2, L=5) and element type i32, got 'tensor<2x4xi32>'; make its axis L 5 long}}
   %0:2 = heddle.linear_scan_grad %h, %h, %h reset_ids(%r : tensor<2x4xi32>)
     : tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<2x5x8xf32> -> (tensor<2x5x8xf32>, tensor<2x5x8xf32>)
   return
@@ -572,7 +572,7 @@ func.func @gradient_reset_ids_are_i32_by_step(%h: tensor<2x5x8xf32>, %r: tensor<
 
 // /*linear_scan_grad_c6*/
 func.func @the_initial_state_has_a_gradient(%h: tensor<2x5x8xf32>, %s: tensor<2x8xf32>) {
-  // expected-error @+1 {{expected a dinitial_state, got none}}
+  // expected-error @+1 {{expected a dinitial_state, got none; declare the result}}
   %0:2 = heddle.linear_scan_grad %h, %h, %h initial_state(%s : tensor<2x8xf32>)
     : tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<2x5x8xf32> -> (tensor<2x5x8xf32>, tensor<2x5x8xf32>)
   return
@@ -582,7 +582,7 @@ func.func @the_initial_state_has_a_gradient(%h: tensor<2x5x8xf32>, %s: tensor<2x
 
 // /*linear_scan_grad_c7*/
 func.func @only_a_constant_decay_is_summed(%h: tensor<2x5x8xf32>) {
-  // expected-error @+1 {{expected partial_sums only with an a that is constant over time}}
+  // expected-error @+1 {{expected partial_sums only with an a that is constant over time, got one of each step; leave it out, heddle-split-scans sets it}}
   %0:2 = heddle.linear_scan_grad %h, %h, %h {partial_sums}
     : tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<2x5x8xf32> -> (tensor<2x5x8xf32>, tensor<2x5x8xf32>)
   return

@@ -215,12 +215,12 @@ func.func @linear_scan_complex_with_states(%a: tensor<2x5x8xf32>, %h: tensor<2x8
 
 // CHECK-LABEL: func @checkpoints_nest
 // CHECK: heddle.checkpoint policy<full> (%[[A:.*]] = %{{.*}}, %[[B:.*]] = %{{.*}}) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32> {
-// CHECK-NEXT: heddle.checkpoint policy<save_names<["gate", "up"]>> (%{{[^ ]*}} = %[[A]]) attributes {note = 1 : i64} : (tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+// CHECK-NEXT: heddle.checkpoint policy<save_names<["gate", "up"]>> (%{{[^ ]*}} = %[[A]]) attributes {tool.note = 1 : i64} : (tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
 // CHECK: heddle.name %{{.*}} "gate" : tensor<4xf32>
 // CHECK: heddle.yield %{{.*}}, %{{.*}} : tensor<4xf32>, tensor<4xf32>
 func.func @checkpoints_nest(%x: tensor<4xf32>, %w: tensor<4xf32>) -> tensor<4xf32> {
   %y = heddle.checkpoint policy<full> (%a = %x, %b = %w) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32> {
-    %0:2 = heddle.checkpoint policy<save_names<["gate", "up"]>> (%c = %a) attributes {note = 1 : i64}
+    %0:2 = heddle.checkpoint policy<save_names<["gate", "up"]>> (%c = %a) attributes {tool.note = 1 : i64}
         : (tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
       %1 = math.exp %c : tensor<4xf32>
       %2 = heddle.name %1 "gate" : tensor<4xf32>

@@ -61,7 +61,8 @@ template <typename OpTy> static LogicalResult verifySelectiveScan(OpTy op) {
     if (grouped && cannotDivide(sizeOf(value, 2), channels.size))
       return op.emitOpError() << "expected D divisible by the groups of " << name
                            << ", got " << channels.size << " and "
-                           << sizeOf(value, 2);
+                           << sizeOf(value, 2)
+                           << "; use a number of groups that divides D";
   }
   /*selective_scan_c6*/
   if (failed(verifyTensor(op, "d", op.getD(), {channels}, Elements::Float)) ||
@@ -158,7 +159,8 @@ LogicalResult SelectiveScanGradOp::verify() {
   std::optional<int64_t> open = getPartialSums();
   /*selective_scan_grad_c5*/
   if (open && *open <= 0)
-    return emitOpError() << "expected positive partial_sums, got " << *open;
+    return emitOpError() << "expected positive partial_sums, got " << *open
+                         << "; leave it out, heddle-split-scans sets it";
   std::optional<int64_t> none, batches;
   if (open)
     batches = batch.size;
@@ -176,7 +178,9 @@ LogicalResult SelectiveScanGradOp::verify() {
     if (!g.of != !g.gradient)
       return emitOpError() << "expected " << g.name << " exactly with "
                            << g.name.drop_front() << ", got only "
-                           << (g.of ? g.name.drop_front() : g.name);
+                           << (g.of ? g.name.drop_front() : g.name)
+                           << (g.of ? "; declare the result too"
+                                    : "; give the operand too");
     if (!g.of)
       continue;
     auto type = cast<RankedTensorType>(g.of.getType());
@@ -218,7 +222,8 @@ LogicalResult SsdOp::verify() {
   if (cannotDivide(groups.size, heads.size))
     return emitOpError() << "expected value heads divisible by the groups of "
                             "query and key, got "
-                         << heads.size << " and " << groups.size;
+                         << heads.size << " and " << groups.size
+                         << "; use a number of groups that divides H";
   /*ssd_c5*/
   if (failed(verifyTensor(*this, "log_decay", getLogDecay(),
                           {batch, length, heads}, Elements::Float)))
@@ -242,6 +247,16 @@ LogicalResult SsdOp::verify() {
 // LinearScanOp
 //===----------------------------------------------------------------------===//
 
+/// One of the two shapes that a decay may have is wanted.
+static LogicalResult verifyDecayRank(Operation *op, Value a) {
+  auto type = cast<RankedTensorType>(a.getType());
+  if (type.getRank() == 1 || type.getRank() == 3)
+    return success();
+  return op->emitOpError()
+         << "expected a of shape (D), constant over time, or (B, L, D), got "
+         << type << "; broadcast it over the axes that it lacks";
+}
+
 LogicalResult LinearScanOp::verify() {
   /*linear_scan_c1*/
   if (failed(verifyTensor(*this, "b", getB(), {{"B"}, {"L"}, {"D"}},
@@ -254,12 +269,14 @@ LogicalResult LinearScanOp::verify() {
   if (hasConstantDecay())
     decay = {channels};
   /*linear_scan_c2*/
-  if (failed(verifyTensor(*this, "a", getA(), decay, element)))
+  if (failed(verifyDecayRank(*this, getA())) ||
+      failed(verifyTensor(*this, "a", getA(), decay, element)))
     return failure();
   /*linear_scan_c3*/
   if (!getAImag() != !getBImag())
     return emitOpError() << "expected a_imag and b_imag together, got only "
-                         << (getBImag() ? "b_imag" : "a_imag");
+                         << (getBImag() ? "b_imag" : "a_imag")
+                         << "; write both, as in imag(%a_imag, %b_imag : ...)";
   Axis all[] = {batch, length, channels};
   if (failed(verifyTensor(*this, "a_imag", getAImag(), decay, element)) ||
       failed(verifyTensor(*this, "b_imag", getBImag(), all, element)))
@@ -272,7 +289,8 @@ LogicalResult LinearScanOp::verify() {
     return emitOpError() << "expected an imaginary part of h "
                          << (isComplex() ? "with" : "only with")
                          << " imag operands, got "
-                         << (getHImag() ? "one" : "none");
+                         << (getHImag() ? "one; remove it, or give the operands"
+                                        : "none; declare it after h");
   if (failed(verifyTensor(*this, "h_imag", getHImag(), all, element)))
     return failure();
   SmallVector<Axis> initial = {batch, channels}, final = initial;
@@ -299,7 +317,8 @@ LogicalResult LinearScanOp::verify() {
                            << (isComplex() ? "complex" : "real")
                            << " and its real part is "
                            << (real ? "present" : "absent") << ", got "
-                           << (imag ? "one" : "none");
+                           << (imag ? "one; remove it"
+                                    : "none; give or declare it too");
   }
   /*linear_scan_c8*/
   if (failed(verifyTensor(*this, "reset_ids", getResetIds(), {batch, length},
@@ -329,7 +348,8 @@ LogicalResult LinearScanGradOp::verify() {
   if (hasConstantDecay())
     decay = {channels};
   /*linear_scan_grad_c2*/
-  if (failed(verifyTensor(*this, "a", getA(), decay, all.getElementType())))
+  if (failed(verifyDecayRank(*this, getA())) ||
+      failed(verifyTensor(*this, "a", getA(), decay, all.getElementType())))
     return failure();
   /*linear_scan_grad_c3*/
   for (auto [name, imag, real] :
@@ -339,7 +359,9 @@ LogicalResult LinearScanGradOp::verify() {
     if (isComplex() != static_cast<bool>(imag))
       return emitOpError() << "expected a_imag, h_imag and dh_imag together, got "
                            << (isComplex() ? "no " : "") << name
-                           << (isComplex() ? "" : " without a_imag");
+                           << (isComplex() ? "" : " without a_imag")
+                           << "; write all three, as in imag(%a_imag, %h_imag, "
+                              "%dh_imag : ...)";
     if (imag && failed(verifyType(*this, name, imag.getType(), real.getType())))
       return failure();
   }
@@ -354,7 +376,7 @@ LogicalResult LinearScanGradOp::verify() {
     if (wanted != static_cast<bool>(imag))
       return emitOpError() << "expected " << (wanted ? "an" : "no")
                            << " imaginary part of " << name << ", got "
-                           << (imag ? "one" : "none");
+                           << (imag ? "one; remove it" : "none; give it too");
     for (Value state : {real, imag})
       if (failed(verifyTensor(*this, name, state, axes, Elements::F32)))
         return failure();
@@ -369,7 +391,8 @@ LogicalResult LinearScanGradOp::verify() {
   /*linear_scan_grad_c7*/
   if (getPartialSums() && !hasConstantDecay())
     return emitOpError("expected partial_sums only with an a that is constant "
-                       "over time");
+                       "over time, got one of each step; leave it out, "
+                       "heddle-split-scans sets it");
   RankedTensorType ofA = getA().getType();
   if (getPartialSums())
     ofA = RankedTensorType::get({ShapedType::isDynamic(batch.size)
@@ -389,7 +412,9 @@ LogicalResult LinearScanGradOp::verify() {
          typeOf(getInitialStateImag())}}) {
     if (!wanted != !gradient)
       return emitOpError() << "expected " << (wanted ? "a " : "no ") << name
-                           << ", got " << (gradient ? "one" : "none");
+                           << ", got "
+                           << (gradient ? "one; remove the result"
+                                        : "none; declare the result");
     if (wanted &&
         failed(verifyType(*this, name, gradient.getType(), wanted)))
       return failure();

@@ -50,9 +50,31 @@ static bool shapeFits(RankedTensorType type, ArrayRef<Axis> axes) {
   return true;
 }
 
+/// What makes the tensor fit. A result only has to be declared so.
+static void advise(InFlightDiagnostic &diag, Operation *op, Value value,
+                   ArrayRef<Axis> axes, bool elementFits) {
+  auto type = cast<RankedTensorType>(value.getType());
+  if (value.getDefiningOp() == op) {
+    diag << "; declare the result so";
+    return;
+  }
+  if (type.getRank() != static_cast<int64_t>(axes.size())) {
+    diag << "; reshape it to rank " << axes.size();
+    return;
+  }
+  for (auto [size, axis] : llvm::zip(type.getShape(), axes)) {
+    if (sizesFit(size, axis.size) || (axis.orOne && size == 1))
+      continue;
+    diag << "; make its axis " << axis.name << " " << axis.size << " long";
+    return;
+  }
+  if (!elementFits)
+    diag << "; cast it";
+}
+
 static LogicalResult emitExpected(Operation *op, StringRef what,
                                   ArrayRef<Axis> axes, const Twine &element,
-                                  Type found) {
+                                  Value value, bool elementFits) {
   InFlightDiagnostic diag = op->emitOpError()
                             << "expected " << what << " of shape (";
   llvm::interleaveComma(axes, diag, [&](const Axis &axis) {
@@ -62,7 +84,9 @@ static LogicalResult emitExpected(Operation *op, StringRef what,
     if (axis.orOne && axis.size != 1)
       diag << " or 1";
   });
-  return diag << ") and element type " << element << ", got " << found;
+  diag << ") and element type " << element << ", got " << value.getType();
+  advise(diag, op, value, axes, elementFits);
+  return diag;
 }
 
 LogicalResult heddle::verifyTensor(Operation *op, StringRef what, Value value,
@@ -70,9 +94,10 @@ LogicalResult heddle::verifyTensor(Operation *op, StringRef what, Value value,
   if (!value)
     return success();
   auto type = cast<RankedTensorType>(value.getType());
-  if (shapeFits(type, axes) && accepts(elements, type.getElementType()))
+  bool elementFits = accepts(elements, type.getElementType());
+  if (shapeFits(type, axes) && elementFits)
     return success();
-  return emitExpected(op, what, axes, describe(elements), type);
+  return emitExpected(op, what, axes, describe(elements), value, elementFits);
 }
 
 LogicalResult heddle::verifyTensor(Operation *op, StringRef what, Value value,
@@ -80,11 +105,12 @@ LogicalResult heddle::verifyTensor(Operation *op, StringRef what, Value value,
   if (!value)
     return success();
   auto type = cast<RankedTensorType>(value.getType());
-  if (shapeFits(type, axes) && type.getElementType() == element)
+  bool elementFits = type.getElementType() == element;
+  if (shapeFits(type, axes) && elementFits)
     return success();
   std::string name;
   llvm::raw_string_ostream(name) << element;
-  return emitExpected(op, what, axes, name, type);
+  return emitExpected(op, what, axes, name, value, elementFits);
 }
 
 LogicalResult heddle::verifyType(Operation *op, const Twine &what, Type type,
@@ -97,7 +123,8 @@ LogicalResult heddle::verifyType(Operation *op, const Twine &what, Type type,
   if (fits)
     return success();
   return op->emitOpError() << "expected " << what << " of type " << wanted
-                           << ", got " << type;
+                           << ", got " << type
+                           << "; convert an operand, declare a result so";
 }
 
 LogicalResult heddle::verifyScanChunks(Operation *op, int64_t length,

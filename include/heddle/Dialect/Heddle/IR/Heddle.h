@@ -8,6 +8,8 @@
 #ifndef HEDDLE_DIALECT_HEDDLE_IR_HEDDLE_H
 #define HEDDLE_DIALECT_HEDDLE_IR_HEDDLE_H
 
+#include "heddle/Dialect/Heddle/IR/KnownAttributes.h"
+
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Dialect.h"

@@ -18,6 +18,9 @@ def Heddle_Dialect : Dialect {
 
     Where a page says float it means f16, bf16 or f32.
 
+    An attribute that an op does not define is an error, which names the nearest
+    that it has, unless its name has a dialect's prefix, as in `tool.note`.
+
     Constraint labels such as `attention_c3` name a rule in this page, in the
     verifier that enforces it and in the test that breaks it.
   }];
@@ -31,8 +34,13 @@ def Heddle_Dialect : Dialect {
   ];
 }
 
+def Heddle_KnownAttributes : NativeOpTrait<"KnownAttributes"> {
+  let cppNamespace = "::heddle";
+}
+
 class Heddle_Op<string mnemonic, list<Trait> traits = []>
-    : Op<Heddle_Dialect, mnemonic, traits>;
+    : Op<Heddle_Dialect, mnemonic,
+         !listconcat(traits, [Heddle_KnownAttributes])>;
 
 class Heddle_Attr<string name, string attrMnemonic, list<Trait> traits = []>
     : AttrDef<Heddle_Dialect, name, traits> {

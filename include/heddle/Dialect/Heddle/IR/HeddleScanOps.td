@@ -32,9 +32,11 @@ def Heddle_SelectiveScanOp : Heddle_Op<"selective_scan",
     Conventions: softplus(x) = x above 20. Groups are contiguous: channel `d`
     reads group `d floordiv (D / G)`. `reverse` walks from L - 1 to 0; the
     initial state enters at L - 1 and the final state leaves at 0. A reset
-    happens at each t whose id differs from the id before it in walking order:
-    the state there starts from zero. L = 0 returns the initial state, or
-    zeros. The state is f32.
+    happens at each t whose id differs from the id before it in walking order.
+    At a reset, and at the first step where there is no `initial_state`, no state
+    comes before: the step has its own term alone, `h = dt * b * u`, whatever its
+    decay, an infinite one too. A given initial state is multiplied, one of zeros
+    too. L = 0 returns the initial state, or zeros. The state is f32.
 
     With `chunk = T` the scan leaves the states that its gradient starts from:
     `chunk_states[:, i]` are those after step `(i + 1) * T - 1` in walking order,
