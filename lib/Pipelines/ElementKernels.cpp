@@ -7,6 +7,7 @@
 #include "heddle/Dialect/HeddleGpu/IR/HeddleGpu.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -24,8 +25,9 @@ static int64_t countElements(func::FuncOp kernel, ArrayRef<bool> uniform) {
 ElementKernels::ElementKernels(ModuleOp module, SymbolTable &symbols)
     : module(module), symbols(symbols) {
   module.getContext()
-      ->loadDialect<arith::ArithDialect, heddle_gpu::HeddleGpuDialect,
-                    memref::MemRefDialect, scf::SCFDialect>();
+      ->loadDialect<arith::ArithDialect, gpu::GPUDialect,
+                    heddle_gpu::HeddleGpuDialect, memref::MemRefDialect,
+                    scf::SCFDialect>();
   for (auto kernel : module.getOps<func::FuncOp>()) {
     auto family = kernel->getAttrOfType<StringAttr>(kKernelFamily);
     if (!family || family.getValue() != "elementwise")
@@ -35,8 +37,8 @@ ElementKernels::ElementKernels(ModuleOp module, SymbolTable &symbols)
     std::string text = count > 0 ? elementwiseText(kernel) : "";
     if (text.empty())
       continue;
-    int kind = kinds.try_emplace(text, static_cast<int>(kinds.size()))
-                   .first->second;
+    int kind =
+        kinds.try_emplace(text, static_cast<int>(kinds.size())).first->second;
     elements[kernel.getName()] = {kind, count, uniform};
   }
 }

@@ -43,8 +43,7 @@ static bool samePlace(const BufferRef &a, const BufferRef &b) {
 const TableKernels::Element &TableLauncher::elementOf(uint32_t kernel) {
   auto it = elements.find(kernel);
   if (it == elements.end())
-    it = elements
-             .emplace(kernel, tables.elementOf(function.kernels[kernel]))
+    it = elements.emplace(kernel, tables.elementOf(function.kernels[kernel]))
              .first;
   return it->second;
 }
@@ -74,7 +73,8 @@ Command TableLauncher::merge(const Launches &launches) {
   }
   // Parts of buffers, one to a block.
   int64_t chunk =
-      std::max<int64_t>(1, llvm::divideCeil(all, kTableStep * blocks)) * kTableStep;
+      std::max<int64_t>(1, llvm::divideCeil(all, kTableStep * blocks)) *
+      kTableStep;
   std::vector<int64_t> parts;
   for (auto [leaf, c] : llvm::enumerate(launches))
     for (int64_t begin = 0, n = elementOf(c.kernel).count; begin < n;
@@ -166,8 +166,8 @@ static void renumber(std::vector<Command> &commands,
 
 void heddle::useTables(Function &function, TableKernels &tables,
                        int64_t blocks) {
-  function.commands = TableLauncher(function, tables, blocks)
-                          .run(std::move(function.commands));
+  function.commands =
+      TableLauncher(function, tables, blocks).run(std::move(function.commands));
   std::vector<bool> used(function.kernels.size());
   markUsed(function.commands, used);
   std::vector<uint32_t> numbers(used.size());

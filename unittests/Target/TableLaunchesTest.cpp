@@ -65,7 +65,8 @@ Function write(const std::string &launches, Tables &tables,
       "%p = memref.view %3[%c0][] : memref<64xi8> to memref<f32>\n"
       "%q = memref.view %3[%c4][] : memref<64xi8> to memref<f32>\n";
   for (int i = 0; i < 5; ++i) {
-    std::string at = std::to_string(64 * i), name(1, static_cast<char>('a' + i));
+    std::string at = std::to_string(64 * i),
+                name(1, static_cast<char>('a' + i));
     text += "%o" + at + " = arith.constant " + at + " : index\n%" + name +
             " = memref.view %2[%o" + at +
             "][] : memref<512xi8> to memref<16xf32>\n";
@@ -81,9 +82,8 @@ Function write(const std::string &launches, Tables &tables,
   CommandOptions options;
   options.tables = &tables;
   options.tableBlocks = tableBlocks;
-  EXPECT_TRUE(succeeded(
-      writeCommands(symbols.lookup<mlir::func::FuncOp>("main"), symbols,
-                    function, options)));
+  EXPECT_TRUE(succeeded(writeCommands(
+      symbols.lookup<mlir::func::FuncOp>("main"), symbols, function, options)));
   EXPECT_EQ(verifyFunction(function).message, "");
   return function;
 }
@@ -158,11 +158,10 @@ TEST(TableLaunches, LongBuffersHaveSeveralBlocks) {
 
 TEST(TableLaunches, NumbersForAllElementsHaveToBeTheSame) {
   Tables tables;
-  Function f =
-      write(launch("updates", 'x', 'a', 'p') + launch("updates", 'x', 'b', 'q') +
-                launch("updates", 'x', 'c', 'p') +
-                launch("updates", 'x', 'd', 'q'),
-            tables);
+  Function f = write(
+      launch("updates", 'x', 'a', 'p') + launch("updates", 'x', 'b', 'q') +
+          launch("updates", 'x', 'c', 'p') + launch("updates", 'x', 'd', 'q'),
+      tables);
   EXPECT_EQ(kernelsOf(f), (Names{"updates_2_2", "updates_2_2"}));
   EXPECT_EQ(f.commands[0].args[1].buffers[0].offset, 0);
   EXPECT_EQ(f.commands[1].args[1].buffers[0].offset, 4);

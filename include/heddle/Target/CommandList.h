@@ -10,8 +10,8 @@
 
 namespace heddle {
 
-/// Elements that a block of a table kernel takes at once; parts of buffers begin
-/// at multiples of it.
+/// Elements that a block of a table kernel takes at once; parts of buffers
+/// begin at multiples of it.
 constexpr int64_t kTableStep = 1024;
 
 /// Makes kernels that take tables of buffers, for launches that can be one.
@@ -19,8 +19,8 @@ class TableKernels {
 public:
   /// What a kernel does to each element of its buffers.
   struct Element {
-    int kind = -1;         // equal where kernels do the same; -1: nothing such
-    int64_t count = 0;     // elements of each buffer
+    int kind = -1;     // equal where kernels do the same; -1: nothing such
+    int64_t count = 0; // elements of each buffer
     llvm::SmallVector<bool> uniform; // by argument: one number for all elements
   };
 
@@ -28,8 +28,8 @@ public:
   virtual Element elementOf(const KernelInfo &kernel) = 0;
   /// The name of a new kernel that does what `kernel` does to the elements of
   /// `leaves` buffers in each argument that is not uniform; the argument after
-  /// those of `kernel` has three i64 for each block: the number of a buffer, the
-  /// first element and the one behind the last.
+  /// those of `kernel` has three i64 for each block: the number of a buffer,
+  /// the first element and the one behind the last.
   virtual std::string make(const KernelInfo &kernel, int64_t leaves,
                            int64_t blocks) = 0;
 };

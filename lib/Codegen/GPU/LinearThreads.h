@@ -1,10 +1,10 @@
 //===- LinearThreads.h - walks of linear recurrences ------------*- C++ -*-===//
 //
-// Private to lib/Codegen/GPU. A block has up to 32 channels, and its threads share
-// the time of a chunk: each reads a few steps of one channel, composes them
-// into one map state -> state, and the maps of the chunk are composed through
-// shared memory (Blelloch, "Prefix Sums and Their Applications", 1990). Each
-// thread then walks over its steps, which are still in registers, from the
+// Private to lib/Codegen/GPU. A block has up to 32 channels, and its threads
+// share the time of a chunk: each reads a few steps of one channel, composes
+// them into one map state -> state, and the maps of the chunk are composed
+// through shared memory (Blelloch, "Prefix Sums and Their Applications", 1990).
+// Each thread then walks over its steps, which are still in registers, from the
 // state it got. The walk backward of the gradient is the same with other maps.
 //
 //===----------------------------------------------------------------------===//
@@ -23,9 +23,9 @@ struct Pair {
 
 class LinearThreads : public ScanThreads {
 public:
-  LinearThreads(mlir::func::FuncOp kernel, mlir::Location loc, mlir::RankedTensorType type,
-                bool reverse, Value resetIds, bool complex,
-                int64_t stretches, int64_t walked = 0)
+  LinearThreads(mlir::func::FuncOp kernel, mlir::Location loc,
+                mlir::RankedTensorType type, bool reverse, Value resetIds,
+                bool complex, int64_t stretches, int64_t walked = 0)
       : ScanThreads(kernel, loc, type.getDimSize(1), reverse, resetIds,
                     stretches, walked),
         complex(complex), numBatches(type.getDimSize(0)),
@@ -58,8 +58,8 @@ public:
   /// Walks over all steps from `state` on; returns the last state and what is
   /// carried beside it.
   Values run(Pair state, ValueRange carried, const Walk &walk);
-  /// A state of this channel that enters the stretch, or all of them; zero where
-  /// there is none.
+  /// A state of this channel that enters the stretch, or all of them; zero
+  /// where there is none.
   Value loadState(Value state) {
     if (!state)
       return number(0.0);
@@ -88,8 +88,9 @@ public:
   Value sumOverRanks(Value x);
   /// Numbers of the threads of a channel combined in a tree, in those with
   /// rank 0.
-  Values foldOverRanks(
-      Values x, llvm::function_ref<Values(ValueRange, ValueRange)> combine);
+  Values
+  foldOverRanks(Values x,
+                llvm::function_ref<Values(ValueRange, ValueRange)> combine);
 
   //===--- complex numbers ------------------------------------------------===//
   Pair pair(Value re, Value im, llvm::function_ref<Value(Value)> of) {
@@ -112,8 +113,9 @@ public:
             fma(x.im, y.re, sum(x.re, y.im, z.im))};
   }
   Pair conjugate(Pair x) {
-    return {x.re, complex ? mlir::arith::NegFOp::create(b, loc, x.im).getResult()
-                          : Value()};
+    return {x.re, complex
+                      ? mlir::arith::NegFOp::create(b, loc, x.im).getResult()
+                      : Value()};
   }
   Pair plusPair(Pair x, Pair y) {
     return {plus(x.re, y.re), complex ? plus(x.im, y.im) : Value()};

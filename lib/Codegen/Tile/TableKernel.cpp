@@ -7,6 +7,7 @@
 #include "heddle/Target/CommandList.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -42,6 +43,7 @@ private:
   bool isElementwise(linalg::GenericOp generic, ArrayRef<int64_t> shape) const;
   Value index(int64_t v) { return arith::ConstantIndexOp::create(b, loc, v); }
   void emitGrid(func::FuncOp f, int64_t blocks);
+  std::pair<Value, Value> loadPart(func::FuncOp f);
   Scalars load(Value position);
   FailureOr<Scalars> compute(const Scalars &loaded);
   LogicalResult emitElements(Value first, int64_t count);
@@ -124,7 +126,8 @@ void TableBuilder::emitGrid(func::FuncOp f, int64_t blocks) {
   b.setInsertionPointToStart(f.addEntryBlock());
   auto grid = scf::ForallOp::create(
       b, loc,
-      getAsIndexOpFoldResult(b.getContext(), ArrayRef<int64_t>{blocks, kThreads}),
+      getAsIndexOpFoldResult(b.getContext(),
+                             ArrayRef<int64_t>{blocks, kThreads}),
       ValueRange(), std::nullopt);
   func::ReturnOp::create(b, loc);
   b.setInsertionPointToStart(grid.getBody());
@@ -135,9 +138,8 @@ void TableBuilder::emitGrid(func::FuncOp f, int64_t blocks) {
 TableBuilder::Scalars TableBuilder::load(Value position) {
   Scalars loaded = numbers;
   for (auto [i, buffer] : llvm::enumerate(buffers)) {
-    bool isRead =
-        llvm::any_of(kernel.getArgument(i).getUsers(),
-                     llvm::IsaPred<bufferization::ToTensorOp>);
+    bool isRead = llvm::any_of(kernel.getArgument(i).getUsers(),
+                               llvm::IsaPred<bufferization::ToTensorOp>);
     if (buffer && isRead)
       loaded[i] = loadScalar(b, loc, buffer, position);
   }
@@ -145,8 +147,7 @@ TableBuilder::Scalars TableBuilder::load(Value position) {
 }
 
 /// What the kernel writes, by the argument that it writes to.
-FailureOr<TableBuilder::Scalars>
-TableBuilder::compute(const Scalars &loaded) {
+FailureOr<TableBuilder::Scalars> TableBuilder::compute(const Scalars &loaded) {
   llvm::DenseMap<Value, Value> values;
   Scalars results(buffers.size());
   auto get = [&](Value v) -> Value {
@@ -204,6 +205,58 @@ LogicalResult TableBuilder::emitElements(Value first, int64_t count) {
   return success();
 }
 
+/// Where the block's part begins and ends. One thread reads that, and from the
+/// tables what buffer it is a part of, for all.
+std::pair<Value, Value> TableBuilder::loadPart(func::FuncOp f) {
+  int64_t tables = llvm::count(uniform, false);
+  auto space =
+      gpu::AddressSpaceAttr::get(b.getContext(), gpu::AddressSpace::Workgroup);
+  Value part = memref::AllocOp::create(
+      b, loc,
+      MemRefType::get({2 + tables}, b.getI64Type(), MemRefLayoutAttrInterface(),
+                      space));
+  Value isFirst =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, thread, index(0));
+  auto reads = scf::IfOp::create(b, loc, isFirst, /*withElseRegion=*/false);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(reads.thenBlock());
+    auto placeOf = [&](int64_t column) -> Value {
+      return memref::LoadOp::create(b, loc, f.getArguments().back(),
+                                    ValueRange{block, index(column)});
+    };
+    SmallVector<Value> values = {placeOf(1), placeOf(2)};
+    Value leaf =
+        arith::IndexCastOp::create(b, loc, b.getIndexType(), placeOf(0));
+    for (auto [i, isNumber] : llvm::enumerate(uniform))
+      if (!isNumber)
+        values.push_back(
+            memref::LoadOp::create(b, loc, f.getArgument(i), leaf));
+    for (auto [i, v] : llvm::enumerate(values))
+      memref::StoreOp::create(b, loc, v, part, index(i));
+  }
+  gpu::BarrierOp::create(b, loc);
+  int64_t next = 2;
+  for (auto [i, isNumber] : llvm::enumerate(uniform)) {
+    auto type = cast<MemRefType>(kernel.getArgumentTypes()[i]);
+    numbers.push_back(isNumber ? loadScalar(b, loc, f.getArgument(i), {})
+                               : Value());
+    buffers.push_back(isNumber ? Value()
+                               : heddle_gpu::TableEntryOp::create(
+                                     b, loc,
+                                     MemRefType::get({ShapedType::kDynamic},
+                                                     type.getElementType()),
+                                     part, index(next++)));
+  }
+  auto position = [&](int64_t i) -> Value {
+    return arith::IndexCastOp::create(
+        b, loc, b.getIndexType(),
+        memref::LoadOp::create(b, loc, part, index(i)));
+  };
+  Value begin = position(0);
+  return {begin, position(1)};
+}
+
 func::FuncOp TableBuilder::build(ModuleOp module, StringRef name,
                                  int64_t leaves, int64_t blocks) {
   if (!isElementwise())
@@ -221,24 +274,7 @@ func::FuncOp TableBuilder::build(ModuleOp module, StringRef name,
   module.push_back(f);
   emitGrid(f, blocks);
 
-  auto placeOf = [&](int64_t column) -> Value {
-    Value v = memref::LoadOp::create(
-        b, loc, f.getArguments().back(), ValueRange{block, index(column)});
-    return arith::IndexCastOp::create(b, loc, b.getIndexType(), v);
-  };
-  Value leaf = placeOf(0), begin = placeOf(1), end = placeOf(2);
-  for (auto [i, isNumber] : llvm::enumerate(uniform)) {
-    auto type = cast<MemRefType>(kernel.getArgumentTypes()[i]);
-    numbers.push_back(isNumber ? loadScalar(b, loc, f.getArgument(i), {})
-                               : Value());
-    buffers.push_back(
-        isNumber ? Value()
-                 : heddle_gpu::TableEntryOp::create(
-                       b, loc,
-                       MemRefType::get({ShapedType::kDynamic},
-                                       type.getElementType()),
-                       f.getArgument(i), leaf));
-  }
+  auto [begin, end] = loadPart(f);
   // Whole steps, then what is left.
   Value length = arith::SubIOp::create(b, loc, end, begin);
   Value rest = arith::RemUIOp::create(b, loc, length, index(kTableStep));

@@ -16,7 +16,8 @@
 // TILE-SAME: memref<4xi64>, %{{.*}}: memref<4xi64>, %{{.*}}: memref<4xi64>, %[[RATE:[^:]+]]: memref<f32>
 // TILE-SAME: memref<{{[0-9]+}}x3xi64>)
 // TILE: scf.forall
-// TILE: %[[P:.+]] = heddle_gpu.table_entry %{{.*}}[%[[LEAF:.+]]] : memref<4xi64> -> memref<?xf32>
+// TILE: gpu.barrier
+// TILE: %[[P:.+]] = heddle_gpu.table_entry %{{.*}}[%{{.*}}] : memref<7xi64, #gpu.address_space<workgroup>> -> memref<?xf32>
 // TILE-COUNT-4: memref.load %[[P]]
 func.func @momentum_of_leaves_of_all_shapes(
     %p1: tensor<1xf32> {heddle.donated}, %p2: tensor<1024xf32> {heddle.donated},

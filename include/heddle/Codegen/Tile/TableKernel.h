@@ -1,9 +1,9 @@
 //===- TableKernel.h - one kernel for buffers of many lengths ---*- C++ -*-===//
 //
-// A training step updates each of its parameters: the same arithmetic on buffers
-// of many shapes. On a GPU one launch does it all. Its kernel takes, in place of
-// each buffer, a table of the buffers of all parameters, and each of its blocks
-// looks up which of them, and which part of it, is its own.
+// A training step updates each of its parameters: the same arithmetic on
+// buffers of many shapes. On a GPU one launch does it all. Its kernel takes, in
+// place of each buffer, a table of the buffers of all parameters, and each of
+// its blocks looks up which of them, and which part of it, is its own.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,7 +30,8 @@ std::string elementwiseText(mlir::func::FuncOp kernel);
 /// each element: a program of threads (contract T) for a GPU. Arguments are
 /// those of `kernel`, each that is not uniform as memref<leaves x i64>, a table
 /// of addresses; and memref<blocks x 3 x i64>, which says for each block the
-/// number of a buffer, the first element of its part and the one behind the last.
+/// number of a buffer, the first element of its part and the one behind the
+/// last.
 mlir::func::FuncOp buildTableKernel(mlir::ModuleOp module, llvm::StringRef name,
                                     mlir::func::FuncOp kernel, int64_t leaves,
                                     int64_t blocks);

@@ -2,6 +2,7 @@
 
 #include "VerifyTile.h"
 
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -84,22 +85,25 @@ LogicalResult StoreOp::verify() {
   return verifyBounds(*this, getBounds(), tile.getRank());
 }
 
-/// A vector of global memory whose elements lie side by side.
+/// A vector whose elements lie side by side.
 static bool isPlainVector(MemRefType type) {
-  return type.getRank() == 1 && type.getLayout().isIdentity() &&
-         !type.getMemorySpace();
+  return type.getRank() == 1 && type.getLayout().isIdentity();
 }
 
 LogicalResult TableEntryOp::verify() {
   auto table = cast<MemRefType>(getTable().getType());
   auto buffer = cast<MemRefType>(getResult().getType());
   /*gpu_table_entry_c1*/
-  if (!isPlainVector(table) || !table.getElementType().isInteger(64))
+  bool hasPlace = !table.getMemorySpace() ||
+                  gpu::GPUDialect::hasWorkgroupMemoryAddressSpace(table);
+  if (!hasPlace || !isPlainVector(table) ||
+      !table.getElementType().isInteger(64))
     return emitOpError() << "expected a table of addresses such as memref<8xi64>"
                             ", got "
                          << table;
   /*gpu_table_entry_c2*/
-  if (!isPlainVector(buffer) || !buffer.isDynamicDim(0))
+  if (buffer.getMemorySpace() || !isPlainVector(buffer) ||
+      !buffer.isDynamicDim(0))
     return emitOpError() << "expected a buffer such as memref<?xf32>, got "
                          << buffer;
   return success();

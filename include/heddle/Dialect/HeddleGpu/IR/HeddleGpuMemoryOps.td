@@ -135,7 +135,8 @@ def HeddleGpu_TableEntryOp : HeddleGpu_Op<"table_entry"> {
 
     Constraints:
 
-    - /*gpu_table_entry_c1*/ the table is a vector of i64 in global memory.
+    - /*gpu_table_entry_c1*/ the table is a vector of i64 in global or shared
+      memory.
     - /*gpu_table_entry_c2*/ the result is a vector in global memory, of a length
       that is not known, whose elements lie side by side.
 
