@@ -226,8 +226,21 @@ struct ThreadIndexPattern : OpRewritePattern<OpTy> {
 
 struct ConvertLanesToNVVM
     : heddle::impl::ConvertLanesToNVVMPassBase<ConvertLanesToNVVM> {
+  /// Exponentials hold more than what they are of while they are made, and
+  /// ptxas would rather spill that than have fewer blocks on a multiprocessor.
+  void letExponentialsHold() {
+    for (auto kernel : getOperation().getOps<gpu::GPUFuncOp>()) {
+      WalkResult found = kernel.walk(
+          [](math::ExpOp) { return WalkResult::interrupt(); });
+      if (found.wasInterrupted() && !kernel->hasAttr(heddle::kKernelMinBlocks))
+        kernel->setAttr(heddle::kKernelMinBlocks,
+                        OpBuilder(kernel).getI64IntegerAttr(1));
+    }
+  }
+
   void runOnOperation() override {
     MLIRContext *context = &getContext();
+    letExponentialsHold();
     RewritePatternSet device(context);
     const double log2e = 1.4426950408889634;
     using namespace heddle::nvvm;
