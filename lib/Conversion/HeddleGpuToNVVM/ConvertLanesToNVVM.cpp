@@ -35,48 +35,48 @@ namespace heddle {
 
 using namespace mlir;
 
+/// Replaces an op of one operand by `one` of its value, or of each element of a
+/// vector.
+static void replaceByElement(PatternRewriter &rewriter, Operation *op,
+                             function_ref<Value(Value)> one) {
+  Value v = op->getOperand(0);
+  auto vector = dyn_cast<VectorType>(v.getType());
+  if (!vector) {
+    rewriter.replaceOp(op, one(v));
+    return;
+  }
+  SmallVector<Value> parts;
+  for (int64_t i = 0; i < vector.getNumElements(); ++i)
+    parts.push_back(
+        one(vector::ExtractOp::create(rewriter, op->getLoc(), v, i)));
+  rewriter.replaceOpWithNewOp<vector::FromElementsOp>(op, vector, parts);
+}
+
 namespace {
-/// An approximate instruction on each element of an f32 value: result =
-/// instruction(value * before) * after.
+/// An approximate instruction on each element of an f32 value, times a factor.
 template <typename OpTy, typename InstructionOp>
 struct ApproximatePattern : OpRewritePattern<OpTy> {
-  ApproximatePattern(MLIRContext *context, double before = 1.0,
-                     double after = 1.0)
-      : OpRewritePattern<OpTy>(context, PatternBenefit(2)), before(before),
-        after(after) {}
+  ApproximatePattern(MLIRContext *context, double factor = 1.0)
+      : OpRewritePattern<OpTy>(context, PatternBenefit(2)), factor(factor) {}
 
   LogicalResult matchAndRewrite(OpTy op,
                                 PatternRewriter &rewriter) const override {
     Location loc = op.getLoc();
-    Type type = op.getType();
-    if (!getElementTypeOrSelf(type).isF32())
+    if (!getElementTypeOrSelf(op.getType()).isF32())
       return rewriter.notifyMatchFailure(op, "needs f32");
-    auto scaled = [&](Value v, double by) -> Value {
-      if (by == 1.0)
-        return v;
+    replaceByElement(rewriter, op, [&](Value v) -> Value {
+      Type f32 = rewriter.getF32Type();
+      Value r = InstructionOp::create(rewriter, loc, f32, v);
+      if (factor == 1.0)
+        return r;
       Value c = arith::ConstantOp::create(
-          rewriter, loc, rewriter.getF32FloatAttr(static_cast<float>(by)));
-      return arith::MulFOp::create(rewriter, loc, v, c);
-    };
-    auto one = [&](Value v) -> Value {
-      Value r = InstructionOp::create(rewriter, loc, rewriter.getF32Type(),
-                                      scaled(v, before));
-      return scaled(r, after);
-    };
-    auto vector = dyn_cast<VectorType>(type);
-    if (!vector) {
-      rewriter.replaceOp(op, one(op.getOperand()));
-      return success();
-    }
-    SmallVector<Value> parts;
-    for (int64_t i = 0; i < vector.getNumElements(); ++i)
-      parts.push_back(
-          one(vector::ExtractOp::create(rewriter, loc, op.getOperand(), i)));
-    rewriter.replaceOpWithNewOp<vector::FromElementsOp>(op, vector, parts);
+          rewriter, loc, rewriter.getF32FloatAttr(static_cast<float>(factor)));
+      return arith::MulFOp::create(rewriter, loc, r, c);
+    });
     return success();
   }
 
-  double before, after;
+  double factor;
 };
 
 /// e^x as 2^t, t = x * log2 e, and what the rounding of t takes away: relative to
@@ -88,8 +88,7 @@ struct ExpPattern : OpRewritePattern<math::ExpOp> {
   LogicalResult matchAndRewrite(math::ExpOp op,
                                 PatternRewriter &rewriter) const override {
     Location loc = op.getLoc();
-    Type type = op.getType();
-    if (!getElementTypeOrSelf(type).isF32())
+    if (!getElementTypeOrSelf(op.getType()).isF32())
       return rewriter.notifyMatchFailure(op, "needs f32");
     auto constant = [&](double v) -> Value {
       return arith::ConstantOp::create(
@@ -114,16 +113,7 @@ struct ExpPattern : OpRewritePattern<math::ExpOp> {
                                 constant(128.0));
       return arith::SelectOp::create(rewriter, loc, beyond, power, exact);
     };
-    auto vector = dyn_cast<VectorType>(type);
-    if (!vector) {
-      rewriter.replaceOp(op, one(op.getOperand()));
-      return success();
-    }
-    SmallVector<Value> parts;
-    for (int64_t i = 0; i < vector.getNumElements(); ++i)
-      parts.push_back(
-          one(vector::ExtractOp::create(rewriter, loc, op.getOperand(), i)));
-    rewriter.replaceOpWithNewOp<vector::FromElementsOp>(op, vector, parts);
+    replaceByElement(rewriter, op, one);
     return success();
   }
 };
@@ -248,7 +238,7 @@ struct ConvertLanesToNVVM
                ApproximatePattern<math::Log2Op, Lg2ApproxFtzOp>,
                ApproximatePattern<math::RsqrtOp, RsqrtApproxFtzOp>>(context);
     device.add<ExpPattern>(context);
-    device.add<ApproximatePattern<math::LogOp, Lg2ApproxFtzOp>>(context, 1.0,
+    device.add<ApproximatePattern<math::LogOp, Lg2ApproxFtzOp>>(context,
                                                                 1 / log2e);
     device.add<ThreadIndexPattern<gpu::BlockIdOp, NVVM::BlockIdXOp,
                                   NVVM::BlockIdYOp, NVVM::BlockIdZOp>,
