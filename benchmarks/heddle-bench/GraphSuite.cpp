@@ -363,6 +363,8 @@ Status GraphSuite::checkGraph(Row &row, const Row &work, bool sampled,
     if (!s)
       return s;
   }
+  if (session.options.emulator && work == row)
+    addEmulatedFigures(row);
   if (session.options.check == CheckMode::None) {
     row["check"] = "none";
     return Status();

@@ -32,6 +32,8 @@ protected:
   virtual bool streamsLastArgument(const Row &row) const { return false; }
   /// Adds figures that follow from the median, such as tflops.
   virtual void addFigures(Row &row, Session &session) const {}
+  /// Adds figures that follow from the emulator's counters.
+  virtual void addEmulatedFigures(Row &row) const {}
 
 private:
   Status measureGraph(Row &row, Session &session) const;

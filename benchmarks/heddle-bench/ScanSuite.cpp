@@ -17,7 +17,7 @@ public:
   std::string summary() const override {
     return "one selective or linear scan on (batch, seq, model_dim), from and "
            "to "
-           "a state, and the gradients of all its operands";
+           "a state, without and with the gradients of all its operands";
   }
   std::vector<Row> rows() const override;
   std::vector<std::string> settableKeys() const override {
@@ -42,11 +42,15 @@ protected:
     return config.batch * config.seq * config.channels * states >
            (int64_t(1) << 25);
   }
+  void addEmulatedFigures(Row &row) const override {
+    double bytes = leastBytes(configOf(row));
+    row["bytes_mb"] = bytes / 1024 / 1024;
+    row["moved_over_floor"] = movedBytes(row) / bytes;
+  }
   void addFigures(Row &row, Session &session) const override {
-    double seconds = number(row, "median_ms", 0) * 1e-3;
-    double bytes =
-        (number(row, "arg_mb", 0) + number(row, "out_mb", 0)) * 1024 * 1024;
     ScanConfig config = configOf(row);
+    double bytes = leastBytes(config);
+    double seconds = number(row, "median_ms", 0) * 1e-3;
     row["bytes_mb"] = bytes / 1024 / 1024;
     row["floor_fraction"] = bytes / session.peak().copy / seconds;
     row["mtoken_channels_s"] =
@@ -67,6 +71,8 @@ private:
   static std::vector<TensorAxes> operandAxes(const ScanConfig &config);
   static std::vector<TensorAxes> resultAxes(const ScanConfig &config);
   static ScanConfig configOf(const Row &row);
+  static double leastBytes(const ScanConfig &config);
+  static double movedBytes(const Row &row);
   static Status checkPart(const ScanConfig &whole, const Part &part,
                           const CheckedRun &run,
                           const std::vector<int> &results, Session &session,
@@ -141,13 +147,46 @@ ScanSuite::operandAxes(const ScanConfig &config) {
   return axes;
 }
 
-/// Of a forward scan; gradients have the axes of the operands.
+/// Of the scan; gradients, behind them, have the axes of the operands.
 std::vector<ScanSuite::TensorAxes>
 ScanSuite::resultAxes(const ScanConfig &config) {
   const TensorAxes sequence{2, 1, true}, state{1, -1, true};
   if (config.kind == ScanKind::LinearComplex)
     return {sequence, sequence, state, state};
   return {sequence, state};
+}
+
+/// Bytes of a walk forward and of a walk backward: neither can keep what it
+/// reads for the other. Each reads what it needs once, and writes its results
+/// once.
+double ScanSuite::leastBytes(const ScanConfig &config) {
+  double size = static_cast<double>(byteWidth(config.dtype)), wide = 4;
+  double entries = static_cast<double>(config.batch) * config.channels;
+  double sequence = size * entries * config.seq;
+  bool grad = config.backward;
+  if (config.kind == ScanKind::Selective) {
+    // y of u, delta; their gradients of these and dy. Rows are b and c.
+    double rows = 2 * size * config.batch * config.seq * config.state;
+    double parameters = wide * config.channels * (config.state + 1);
+    double state = wide * entries * config.state;
+    return (grad ? 8 : 3) * sequence + (grad ? 3 : 1) * rows +
+           (grad ? 3 : 1) * parameters + (grad ? 5 : 2) * state;
+  }
+  // h of a, b; da, db of a, h, dh. The gradient needs the state that came in
+  // and that of the one that goes out.
+  double parts = config.kind == ScanKind::LinearComplex ? 2 : 1;
+  return parts * ((grad ? 8 : 3) * sequence + (grad ? 5 : 2) * wide * entries);
+}
+
+/// What all kernels loaded and stored.
+double ScanSuite::movedBytes(const Row &row) {
+  double bytes = 0;
+  for (const char *op : {"ld", "st", "ldgsts"})
+    bytes += number(row.at("counters"),
+                    "smsp__sass_data_bytes_mem_global_op_" + std::string(op) +
+                        ".sum",
+                    0);
+  return bytes;
 }
 
 /// All of an axis, or as many places: the first, the last and one of each part
@@ -206,9 +245,10 @@ Status ScanSuite::checkPart(const ScanConfig &whole, const Part &part,
   std::vector<TensorAxes> ofInputs = operandAxes(config),
                           ofOutputs = resultAxes(config);
   if (config.backward) {
-    // Cotangents follow the operands.
+    // Cotangents follow the operands, gradients the results.
     ofInputs.insert(ofInputs.end(), ofOutputs.begin(), ofOutputs.end());
-    ofOutputs = operandAxes(config);
+    std::vector<TensorAxes> ofOperands = operandAxes(config);
+    ofOutputs.insert(ofOutputs.end(), ofOperands.begin(), ofOperands.end());
   }
   std::vector<HostTensor> inputs, outputs;
   for (size_t i = 0; i < run.inputs.size(); ++i)
@@ -226,7 +266,8 @@ Status ScanSuite::checkPart(const ScanConfig &whole, const Part &part,
 Status ScanSuite::checkSharedRows(const ScanConfig &config, Part part,
                                   int64_t steps, const CheckedRun &run,
                                   Session &session, Checker &checker) {
-  constexpr int ofB = 3, ofC = 4;
+  const int first = static_cast<int>(resultAxes(config).size());
+  const int ofB = first + 3, ofC = first + 4;
   part.channels = range(0, config.channels);
   if (steps >= config.seq) {
     part.steps = range(0, config.seq);
@@ -264,8 +305,10 @@ Status ScanSuite::check(const Row &row, const CheckedRun &run, bool sampled,
   std::string what =
       std::to_string(part.channels.size()) + " channels of every batch entry";
   std::vector<int> ofChannels;
-  for (int i = 0, e = static_cast<int>(run.outputs.size()); i < e; ++i)
-    if (!config.backward || operandAxes(config)[i].channel >= 0)
+  int count = static_cast<int>(run.outputs.size());
+  int first = static_cast<int>(resultAxes(config).size());
+  for (int i = 0; i < count; ++i)
+    if (i < first || operandAxes(config)[i - first].channel >= 0)
       ofChannels.push_back(i);
   bool shared = ofChannels.size() < run.outputs.size();
   Part rows{{0}, {}, {}};

@@ -54,6 +54,7 @@ constexpr Column kColumns[] = {
     {"gb_s", "GB/s"},
     {"peak_fraction", "of peak"},
     {"floor_fraction", "of floor"},
+    {"moved_over_floor", "moved / floor"},
     {"mtoken_channels_s", "Mtoken-channels/s"},
     {"temp_mb", "temp MiB"},
     {"work_mb", "work MiB"},

@@ -92,8 +92,9 @@ struct StateSpaceConfig {
 /// One scan of u, delta (batch, seq, channels), a (channels, state), b, c
 /// (batch, seq, state), d (channels) - the linear ones of decay and b (batch,
 /// seq, channels), as pairs of real tensors where complex - and initial_state
-/// behind them: y and the final state. Or the gradients of sum(y g) over these
-/// two for all operands, with the f32 cotangents g behind the operands.
+/// behind them: y and the final state. With `backward` also the gradients of
+/// sum(y g) over these two for all operands, with the cotangents g behind the
+/// operands, each in the type of its result.
 enum class ScanKind { Selective, Linear, LinearComplex };
 struct ScanConfig {
   ScanKind kind = ScanKind::Selective;

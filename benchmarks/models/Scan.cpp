@@ -1,4 +1,4 @@
-//===- Scan.cpp - one scan, or its gradients ------------------------------===//
+//===- Scan.cpp - one scan, and its gradients ------------------------------===//
 
 #include "models/GraphBuilder.h"
 #include "models/Models.h"
@@ -82,11 +82,11 @@ unsigned ScanGraph::operands() {
 }
 
 void ScanGraph::cotangents() {
-  for (StringRef name : cotangentNames()) {
-    bool ofState = name.starts_with("g_state");
-    graph.argument(name, ofState ? state() : sequence(config.channels),
-                   graph.f32());
-  }
+  for (StringRef name : cotangentNames())
+    if (name.starts_with("g_state"))
+      graph.argument(name, state(), graph.f32());
+    else
+      graph.argument(name, sequence(config.channels), element);
 }
 
 SmallVector<Value> ScanGraph::results() {
@@ -119,9 +119,11 @@ Value ScanGraph::weightedSum(Value y, Value weights) {
   StringRef axes = rank == 3 ? "btd" : "bd";
   Value sum = graph.sum({{y, axes}, {weights, axes}}, rank == 3 ? "bd" : "b",
                         [&](OpBuilder &b, Location l, ValueRange v) -> Value {
-                          Value wide =
-                              GraphBuilder::convert(b, l, v[0], graph.f32());
-                          return arith::MulFOp::create(b, l, wide, v[1]);
+                          auto wide = [&](Value x) {
+                            return GraphBuilder::convert(b, l, x, graph.f32());
+                          };
+                          return arith::MulFOp::create(b, l, wide(v[0]),
+                                                       wide(v[1]));
                         });
   if (rank == 3)
     sum = graph.sum({sum, "bd"}, "b");
@@ -162,6 +164,7 @@ Status buildScan(MLIRContext &context, const ScanConfig &config, Model &model) {
     scan.cotangents();
     graph.begin(model.function);
     SmallVector<Value> arguments(graph.arguments());
+    SmallVector<Value> results = scan.results();
     SmallVector<Type> types = {RankedTensorType::get({}, graph.f32())};
     SmallVector<int64_t> wrt;
     for (unsigned i = 0; i < count; ++i) {
@@ -170,9 +173,13 @@ Status buildScan(MLIRContext &context, const ScanConfig &config, Model &model) {
     }
     auto gradients = ValueAndGradOp::create(graph.ops(), graph.loc(), types,
                                             "loss", arguments, wrt);
+    model.results = {"result"};
+    for (size_t i = 1; i < results.size(); ++i)
+      model.results.push_back("result " + std::to_string(i));
     for (unsigned i = 0; i < count; ++i)
       model.results.push_back("gradient of operand " + std::to_string(i));
-    graph.end(gradients.getGradients());
+    llvm::append_range(results, gradients.getGradients());
+    graph.end(results);
   }
   model.module = graph.finish();
   if (!model.module)

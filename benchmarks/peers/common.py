@@ -81,14 +81,12 @@ def make_inputs(row, seed):
             inputs["cotangent"] = normal(rng, shape, "float32")
         return inputs
     if row["suite"] == "scan":
-        operands = models.scan_operands(row)
-        inputs = {name: models.values(
-            rng, name, shape, row["dtype"] if models.in_dtype(name, shape)
-            else "float32") for name, shape in operands}
+        arguments = models.scan_operands(row)
         if row["mode"] == "fwd_bwd":
-            for name, shape in models.scan_cotangents(row):
-                inputs[name] = models.values(rng, name, shape)
-        return inputs
+            arguments += models.scan_cotangents(row)
+        return {name: models.values(
+            rng, name, shape, row["dtype"] if models.in_dtype(name, shape)
+            else "float32") for name, shape in arguments}
     inputs = {name: models.values(rng, name, shape)
               for name, shape in models.parameters(row)}
     for name, shape in models.inputs(row):

@@ -291,7 +291,8 @@ class Models:
         return fit
 
     def scan(self, row):
-        """The operands (and cotangents) of a scan row -> its results."""
+        """The operands (and cotangents) of a scan row -> its results (and
+        gradients)."""
         jax, jnp = self.jax, self.jnp
 
         def forward(*operands):
@@ -320,10 +321,13 @@ class Models:
             cotangents = arguments[count:]
 
             def loss(*operands):
-                return sum((y.astype(jnp.float32) * g).sum()
-                           for y, g in zip(forward(*operands), cotangents))
+                results = forward(*operands)
+                return sum((y.astype(jnp.float32) * g.astype(jnp.float32)).sum()
+                           for y, g in zip(results, cotangents)), results
 
-            return jax.grad(loss, argnums=tuple(range(count)))(
-                *arguments[:count])
+            found, results = jax.grad(
+                loss, argnums=tuple(range(count)),
+                has_aux=True)(*arguments[:count])
+            return *results, *found
 
         return gradients

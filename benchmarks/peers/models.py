@@ -127,9 +127,9 @@ def scan_operands(row):
 
 
 def in_dtype(name, shape):
-    """Whether an argument of a scan row has the row's dtype; parameters, states
-    and cotangents are float32."""
-    return (len(shape) == 3 and not name.startswith("g") and
+    """Whether an argument of a scan row has the row's dtype; parameters and
+    states, and cotangents of states, are float32."""
+    return (len(shape) == 3 and not name.startswith("g_state") and
             not name.startswith("initial_state"))
 
 

@@ -265,7 +265,8 @@ class Models:
         return step
 
     def scan(self, row):
-        """The operands (and cotangents) of a scan row -> list of results."""
+        """The operands (and cotangents) of a scan row -> list of results (and
+        gradients)."""
         torch = self.torch
 
         def forward(*operands):
@@ -290,8 +291,10 @@ class Models:
 
         def gradients(*arguments):
             operands = [v.detach().requires_grad_() for v in arguments[:count]]
-            loss = sum((y.float() * g).sum()
-                       for y, g in zip(forward(*operands), arguments[count:]))
-            return list(torch.autograd.grad(loss, operands))
+            results = forward(*operands)
+            loss = sum((y.float() * g.float()).sum()
+                       for y, g in zip(results, arguments[count:]))
+            return [y.detach() for y in results] + list(
+                torch.autograd.grad(loss, operands))
 
         return gradients

@@ -72,6 +72,8 @@ void heddle::addModelStage(OpPassManager &pm, StringRef target) {
 void heddle::addDifferentiateStage(OpPassManager &pm) {
   pm.addPass(createDecomposeSsdPass());
   pm.addPass(createDifferentiatePass());
+  // Before unused results go, which may tell equal ops apart.
+  pm.addPass(createCSEPass());
   pm.addPass(createOutlineLoopsPass());
   pm.addNestedPass<func::FuncOp>(createInlineRegionsPass());
   pm.addPass(createGraphCanonicalizer());
