@@ -6,7 +6,7 @@
 // of that chunk come last, or, if the part has sums of other tiles already,
 // into scratch memory. It is cut into spans: a walk forward keeps the states
 // before each span in shared memory, then, span by span from the last, the
-// states of the span are made again into shared memory, one of a group of
+// states of the span are made again into shared memory, one of a line of a few
 // steps, and a walk backward uses them. Each thread puts its part of the sums
 // over channels in the place of the states that it has used.
 //
@@ -25,17 +25,21 @@ namespace heddle {
 /// `steps` are those of a span.
 struct SelectiveGradShape : SelectiveShape {
   int64_t spans;        // to a chunk
-  int64_t together;     // steps, for which one state is kept
+  int64_t together;     // steps of a group, whose states are in registers
+  int64_t groupsOfLine; // for which one state is kept
   int64_t groups;       // of channels
   int64_t blocks;       // to a group
   int64_t tilesOfBlock; // at most, in turn
 
   int64_t chunk() const { return spans * steps; }
+  int64_t stepsOfLine() const { return together * groupsOfLine; }
+  /// Lines of states in `stack`.
+  int64_t linesOfStack() const {
+    return llvm::divideCeil(steps, stepsOfLine());
+  }
 };
 
 SelectiveGradShape selectiveGradShape(SelectiveScanGradOp op);
-/// Lines of states in `stack`: groups, then steps by themselves.
-int64_t linesOfStack(const SelectiveGradShape &s, int64_t length);
 
 /// Blocks that share a row of db or dc, which have so many groups.
 inline int64_t sharersOf(const SelectiveGradShape &s, int64_t groups) {
@@ -83,17 +87,19 @@ private:
   Values advance(Value t, ValueRange states);
   int64_t numbersOfInputs() const {
     return grad.spans *
-           (2 * columnsPerThread() + (manyStates() ? 0 : rowsPerThread()));
+           (2 * columnsPerThread() + (fewRegisters() ? 0 : rowsPerThread()));
   }
   int64_t numbersOfSpan() const {
     return (in.z ? 2 : 1) * columnsPerThread() +
-           (manyStates() ? 0 : rowsPerThread());
+           (fewRegisters() ? 0 : rowsPerThread());
   }
   /// Whether a chunk is read while the one before is walked, which takes
   /// registers that groups of steps and many states need.
-  bool readsAhead() const { return together == 1 && !manyStates(); }
-  /// Whether states take most registers of a thread.
-  bool manyStates() const { return shape.perLane > 8; }
+  bool readsAhead() const { return together == 1 && !fewRegisters(); }
+  /// Whether states take most registers of a thread, or threads have few.
+  bool fewRegisters() const {
+    return shape.perLane > 8 || shape.threads() > 256;
+  }
 
   //===--- states at the start of chunks ----------------------------------===//
   /// Whether the forward scan left them.
@@ -108,20 +114,22 @@ private:
   Values statesAtChunks();
 
   //===--- walks ----------------------------------------------------------===//
-  Value wholeGroups(Value first);
-  bool isRagged() const { return length % together != 0; }
+  Value wholeLines(Value first);
+  bool isRagged() const { return length % grad.stepsOfLine() != 0; }
   Value placeOf(Value line, int64_t k);
   void keep(ValueRange states, Value shared, Value line);
   Values kept(Value shared, Value line);
   Values walkSpans(Value spans, ValueRange states);
   void walkForward(Value first, Value offset, ValueRange states);
   Values walkBackward(Value first, Value offset, ValueRange carried);
-  Values goBack(Value first, Value offset, Value line, int64_t count,
-                ValueRange carried);
+  Values goBackLine(Value first, Value offset, Value line, Value end,
+                    ValueRange carried);
+  Values goBack(Value first, Value offset, Value line, Value group, Value end,
+                Values h, ValueRange carried);
   void putStates(ValueRange terms, Value shared, Value first);
 
   //===--- results --------------------------------------------------------===//
-  Value placeOfSum(Value m, Value part, Value line, int64_t count);
+  Value placeOfSum(Value m, Value part, Value line, Value group);
   void storeRowsOf(Value result, Value first, int64_t number);
   Value slopeOf(Value dt);
   void finish(Value first, Value offset, const Span &span, Carried &sums);

@@ -18,7 +18,7 @@ ThreadBuilder::Values SelectiveGrad::loadInputs(Value first) {
       Value begin = add(first, span * shape.steps);
       loadColumns(in.u, begin, whole, values);
       loadColumns(in.delta, begin, whole, values);
-      if (!manyStates())
+      if (!fewRegisters())
         loadRows(in.b, begin, whole, values);
     }
     return values;
@@ -36,7 +36,7 @@ void SelectiveGrad::putInputs(ValueRange values, Value first) {
   for (int64_t span = 0; span < grad.spans; ++span) {
     Value offset = index(span * shape.steps), begin = add(first, offset);
     ValueRange u = take(values, columns), delta = take(values, columns);
-    if (manyStates())
+    if (fewRegisters())
       copyRows(in.b, begin, bs, offset);
     else
       putRows(take(values, rowsPerThread()), bs, offset);
@@ -58,7 +58,7 @@ ThreadBuilder::Values SelectiveGrad::loadSpan(Value first) {
     loadColumns(bufferOf(op.getDy()), first, whole, values);
     if (in.z)
       loadColumns(in.z, first, whole, values);
-    if (!manyStates())
+    if (!fewRegisters())
       loadRows(in.c, first, whole, values);
   });
 }
@@ -69,7 +69,7 @@ SelectiveGrad::Span SelectiveGrad::putSpan(ValueRange values, Value first) {
   span.dy = take(values, columns);
   if (in.z)
     span.z = take(values, columns);
-  if (manyStates())
+  if (fewRegisters())
     copyRows(in.c, first, cs);
   else
     putRows(values, cs);

@@ -19,6 +19,8 @@ using namespace heddle;
 
 /// Floats of shared memory, less what the alignment of buffers takes.
 static constexpr int64_t kShared = 99 * 256 - 32;
+static constexpr int64_t kChannels = 128;
+/// Twice as many where that leaves enough blocks, or no partial sums.
 static constexpr int64_t kThreads = 256;
 /// Twice the multiprocessors of a large chip.
 static constexpr int64_t kBlocks = 256;
@@ -27,25 +29,23 @@ static constexpr int64_t kBytes = int64_t(768) << 20;
 
 /// Steps whose states follow from one that is kept, with the sums of all of
 /// them in its place: lanes of the same states, 32 / lanes, share two rows of a
-/// step.
-static int64_t stepsTogether(const SelectiveShape &s) {
-  int64_t room = 16 / s.lanes, registers = 16 / s.perLane;
-  return std::min({room, std::max<int64_t>(1, registers), s.steps});
+/// step. So many threads that each has 128 registers take them in groups.
+static void groupSteps(SelectiveGradShape &s) {
+  int64_t room = std::min<int64_t>(16 / s.lanes, s.steps);
+  bool few = s.threads() > kThreads;
+  int64_t registers = std::max<int64_t>(1, 16 / s.perLane);
+  s.together =
+      std::min(room, few ? std::min<int64_t>(2, registers) : registers);
+  s.groupsOfLine = few && s.perLane == s.width ? room / s.together : 1;
 }
 
-int64_t heddle::linesOfStack(const SelectiveGradShape &s, int64_t length) {
-  int64_t ragged = length % s.together ? s.together - 2 : 0;
-  return std::max<int64_t>(1, s.steps / s.together + ragged);
-}
-
-static int64_t sharedFloats(const SelectiveGradShape &s,
-                            const SelectiveOperands &in, bool gate,
+static int64_t sharedFloats(const SelectiveGradShape &s, bool gate,
                             bool resets) {
   int64_t line = s.channels * s.padded, chunk = s.chunk();
   int64_t ofChunk =
       chunk * (2 * s.channels + s.padded + resets) + (s.spans - 1) * line;
   int64_t ofSpan = s.steps * ((gate ? 4 : 3) * s.channels + s.padded) +
-                   linesOfStack(s, in.length) * line;
+                   s.linesOfStack() * line;
   return ofChunk + ofSpan;
 }
 
@@ -65,6 +65,13 @@ static bool givesStates(const SelectiveGradShape &s, SelectiveScanGradOp op) {
          static_cast<int64_t>(*op.getChunk()) == s.chunk();
 }
 
+/// Whether rows of db and dc of a chunk have places for the states of all
+/// channels, where that is needed.
+static bool hasPlaces(const SelectiveGradShape &s,
+                      const SelectiveOperands &in) {
+  return s.channels <= 2 * s.chunk() || keptChunks(s, in.length) == 0;
+}
+
 /// Blocks to a group: as many as there are tiles where that is few and their
 /// partial sums small.
 static void countBlocks(SelectiveGradShape &s, const SelectiveOperands &in,
@@ -81,7 +88,8 @@ static void countBlocks(SelectiveGradShape &s, const SelectiveOperands &in,
   };
   s.blocks = within(kBlocks / sequences);
   // With several tiles to a block states have no room in the partial sums.
-  if (s.blocks < s.tilesPerGroup && !givesStates(s, op)) {
+  bool noPlaces = s.blocks < s.tilesPerGroup || !hasPlaces(s, in);
+  if (noPlaces && !givesStates(s, op)) {
     ofBlock += 4 * sequences * keptChunks(s, in.length) * s.channels * s.padded;
     s.blocks = within(s.blocks);
   }
@@ -110,14 +118,7 @@ static void cut(SelectiveGradShape &s, const SelectiveOperands &in,
   int64_t length = llvm::PowerOf2Ceil(std::max<int64_t>(1, in.length));
   s.steps = std::max<int64_t>(1, std::min(chunk, length) / spans);
   s.spans = spans;
-  s.together = stepsTogether(s);
-}
-
-/// Whether rows of db and dc of a chunk have places for the states of all
-/// channels, where that is needed.
-static bool hasPlaces(const SelectiveGradShape &s,
-                      const SelectiveOperands &in) {
-  return s.channels <= 2 * s.chunk() || keptChunks(s, in.length) == 0;
+  groupSteps(s);
 }
 
 /// Numbers to an element of u and a state, and an estimate of what the second
@@ -141,19 +142,24 @@ SelectiveGradShape heddle::selectiveGradShape(SelectiveScanGradOp op) {
   // Divisions of positions by other sizes take more registers than the states.
   s.perLane = llvm::PowerOf2Ceil(s.perLane);
   s.padded = s.perLane * s.lanes;
-  int64_t most = std::min<int64_t>(64, llvm::PowerOf2Ceil(in.groupSize));
+  int64_t most = std::min<int64_t>(kChannels, llvm::PowerOf2Ceil(in.groupSize));
   SelectiveGradShape best = s;
   double least = std::numeric_limits<double>::infinity();
   for (int64_t channels = most; channels >= 1; channels /= 2) {
     SelectiveGradShape one = withChannels(s, in, channels);
-    if (one.threads() > kThreads && channels > 1)
+    bool wide = one.tilesPerGroup == 1 ||
+                std::max<int64_t>(1, in.batch) * one.tiles >= kBlocks;
+    if (one.threads() > (wide ? 2 * kThreads : kThreads) && channels > 1)
       continue;
     for (int64_t chunk = 64; chunk >= 8; chunk /= 2)
       for (int64_t spans = 1; spans <= 4; spans *= 2) {
         cut(one, in, chunk, spans);
         double cost = costOf(one, in);
-        bool fits = one.steps <= 8 * one.lanes && hasPlaces(one, in) &&
-                    sharedFloats(one, in, gate, resets) <= kShared;
+        // Scratch memory for few states is small, where a scan does not leave
+        // them anyway.
+        bool places = hasPlaces(one, in) || in.states <= one.chunk();
+        bool fits = one.steps <= 8 * one.lanes && places &&
+                    sharedFloats(one, gate, resets) <= kShared;
         if (best.steps == 0 || (fits && cost < least)) {
           best = one;
           least = fits ? cost : least;
@@ -171,13 +177,18 @@ SelectiveGradPlan heddle::selectiveGradPlan(SelectiveScanGradOp op) {
   plan.parts = std::max(sharersOf(s, groupsOf(op.getB())),
                         sharersOf(s, groupsOf(op.getC())));
   // States of every chunk are N / chunk times u: too many to leave in memory
-  // from a scan to its gradient where that is above 1.
-  if (op.getA().getType().getDimSize(1) <= s.chunk())
+  // from a scan to its gradient where that is above 1, and where they are more
+  // than the rows of b and c.
+  SelectiveOperands in = SelectiveOperands::of(op);
+  if (in.states <= s.chunk() || in.groupSize <= 2 * s.chunk())
     plan.chunk = s.chunk();
-  auto u = op.getU().getType();
-  int64_t kept = keptChunks(s, u.getDimSize(1));
-  if (s.tilesOfBlock > 1 && !givesStates(s, op) && kept > 0) {
-    plan.scratch[0] = u.getDimSize(0) * s.groups * s.blocks * kept;
+  // Nothing else fits into rows of 16 bits, nor are sums of tiles formed there.
+  plan.inOwnType = plan.parts == 1 && s.tilesOfBlock == 1 &&
+                   !op.getB().getType().getElementType().isF32();
+  int64_t kept = keptChunks(s, in.length);
+  bool noPlaces = s.tilesOfBlock > 1 || plan.inOwnType || !hasPlaces(s, in);
+  if (noPlaces && !givesStates(s, op) && kept > 0) {
+    plan.scratch[0] = in.batch * s.groups * s.blocks * kept;
     plan.scratch[1] = s.threads() * s.perLane;
   }
   return plan;

@@ -1,8 +1,10 @@
 //===- SelectiveScanGradSteps.cpp - walks over a span ---------------------===//
 //
-// States before a group of steps are kept in shared memory, those inside it in
-// registers. Each thread has a place of its own for the states of a group, and
-// puts its part of the sums over channels there once it has used them.
+// States before a line of steps are kept in shared memory. A line is a group of
+// steps, whose states are in registers, or two of them, where registers are
+// few: the states before the second are made twice then. Each thread has a
+// place of its own for the states of a line, and puts its part of the sums over
+// channels there once it has used them.
 //
 // Steps are numbered in the span; `offset` is the number of its first one in
 // the chunk.
@@ -56,9 +58,9 @@ ThreadBuilder::Values SelectiveGrad::advance(Value t, ValueRange states) {
   return next;
 }
 
-/// Groups of steps of a span; what is left are steps by themselves.
-Value SelectiveGrad::wholeGroups(Value first) {
-  return div(stepsOf(first), together);
+/// Lines of steps of a span; what is left is a part of one.
+Value SelectiveGrad::wholeLines(Value first) {
+  return div(stepsOf(first), grad.stepsOfLine());
 }
 
 /// The place of number k, the first of a run, that this thread has in a line.
@@ -94,58 +96,73 @@ ThreadBuilder::Values SelectiveGrad::walkSpans(Value spans, ValueRange states) {
               });
 }
 
-/// Keeps the state before each group of steps.
+/// Keeps the state before each line of steps.
 void SelectiveGrad::walkForward(Value first, Value offset, ValueRange states) {
-  Value groups = wholeGroups(first);
+  Value lines = wholeLines(first);
   Values last =
-      loop(index(0), groups, states, [&](Value group, ValueRange before) {
-        keep(before, stack, group);
+      loop(index(0), lines, states, [&](Value line, ValueRange before) {
+        keep(before, stack, line);
         Values h = llvm::to_vector_of<Value>(before);
-        Value begin = add(offset, mul(group, together));
-        for (int64_t u = 0; u < together; ++u)
+        Value begin = add(offset, mul(line, grad.stepsOfLine()));
+        for (int64_t u = 0; u < grad.stepsOfLine(); ++u)
           h = advance(add(begin, u), h);
         return h;
       });
-  if (!isRagged())
-    return;
-  Value begin = mul(groups, together);
-  loop(begin, stepsOf(first), last, [&](Value t, ValueRange h) {
-    keep(h, stack, add(groups, sub(t, begin)));
-    return advance(add(offset, t), h);
-  });
+  if (isRagged())
+    when(below(mul(lines, grad.stepsOfLine()), stepsOf(first)),
+         [&] { keep(last, stack, lines); });
 }
 
 /// Carries g and da.
 ThreadBuilder::Values SelectiveGrad::walkBackward(Value first, Value offset,
                                                   ValueRange carried) {
-  Value groups = wholeGroups(first);
+  Value lines = wholeLines(first);
   Values values = llvm::to_vector_of<Value>(carried);
   if (isRagged()) {
-    Value begin = mul(groups, together), count = sub(stepsOf(first), begin);
-    values = loop(index(0), count, values, [&](Value i, ValueRange v) {
-      Value step = sub(add(count, -1), i);
-      return goBack(add(begin, step), offset, add(groups, step), 1, v);
-    });
+    Value begin = mul(lines, grad.stepsOfLine()), end = stepsOf(first);
+    values = when(
+        below(begin, end),
+        [&] { return goBackLine(begin, offset, lines, end, values); },
+        [&] { return values; });
   }
-  return loop(index(0), groups, values, [&](Value i, ValueRange v) {
-    Value group = sub(add(groups, -1), i);
-    return goBack(mul(group, together), offset, group, together, v);
+  return loop(index(0), lines, values, [&](Value i, ValueRange v) {
+    Value line = sub(add(lines, -1), i);
+    return goBackLine(mul(line, grad.stepsOfLine()), offset, line, Value(), v);
   });
 }
 
-/// Goes back over `count` steps from `first` on, the states before which are in
-/// a line of the stack; their place takes the sums.
+/// Goes back over a line of steps from `first` on. Steps from `end` on (null:
+/// none) do not exist: they leave nothing but numbers that nobody reads.
+ThreadBuilder::Values SelectiveGrad::goBackLine(Value first, Value offset,
+                                                Value line, Value end,
+                                                ValueRange carried) {
+  Values before = kept(stack, line);
+  if (grad.groupsOfLine == 1)
+    return goBack(first, offset, line, index(0), end, before, carried);
+  Value count = index(grad.groupsOfLine);
+  if (end)
+    count = div(add(sub(end, first), together - 1), together);
+  return loop(index(0), count, carried, [&](Value i, ValueRange carried) {
+    Value group = sub(add(count, -1), i), skipped = mul(group, together);
+    Value begin = add(offset, first);
+    Values h = loop(index(0), skipped, before, [&](Value t, ValueRange h) {
+      return advance(add(begin, t), h);
+    });
+    return goBack(add(first, skipped), offset, line, group, end, h, carried);
+  });
+}
+
+/// Goes back over a group of a line from the states before it.
 ThreadBuilder::Values SelectiveGrad::goBack(Value first, Value offset,
-                                            Value line, int64_t count,
-                                            ValueRange carried) {
+                                            Value line, Value group, Value end,
+                                            Values h, ValueRange carried) {
   Values g = llvm::to_vector_of<Value>(carried.take_front(shape.perLane));
   Values da = llvm::to_vector_of<Value>(carried.drop_front(shape.perLane));
-  Values h = kept(stack, line);
   struct Step {
     Value dt, x, starts;
     Values brow, decay, kept, h;
   };
-  SmallVector<Step, 0> steps(count);
+  SmallVector<Step, 0> steps(together);
   for (auto [u, step] : llvm::enumerate(steps)) {
     Value t = add(add(offset, first), u);
     Values sizes = get(xs, mul(place(t, owner), 2), 2);
@@ -164,10 +181,12 @@ ThreadBuilder::Values SelectiveGrad::goBack(Value first, Value offset,
     }
     step.h = h;
   }
-  Values dx(count), drate(count), out(count), terms(2 * count * shape.perLane);
-  for (int64_t u = count - 1; u >= 0; --u) {
+  Values dx(together), drate(together), out(together);
+  Values terms(2 * together * shape.perLane);
+  for (int64_t u = together - 1; u >= 0; --u) {
     Step &step = steps[u];
     Value t = add(first, u), ds = get(dss, place(t, owner));
+    Value exists = end ? below(t, end) : Value();
     Values crow = rowOf(cs, t);
     auto accumulate = [&](Value &sum, int64_t k, Value p, Value q) {
       p = ofState(k, p);
@@ -175,10 +194,11 @@ ThreadBuilder::Values SelectiveGrad::goBack(Value first, Value offset,
     };
     for (int64_t k = 0; k < shape.perLane; ++k) {
       Value q = fma(crow[k], ds, g[k]), qk = times(q, step.kept[k]);
-      g[k] = times(step.decay[k], q);
+      Value before = times(step.decay[k], q), sum = fma(qk, step.dt, da[k]);
       if (step.starts)
-        g[k] = select(step.starts, number(0.0), g[k]);
-      da[k] = fma(qk, step.dt, da[k]);
+        before = select(step.starts, number(0.0), before);
+      g[k] = exists ? select(exists, before, g[k]) : before;
+      da[k] = exists ? select(exists, sum, da[k]) : sum;
       accumulate(dx[u], k, q, step.brow[k]);
       accumulate(drate[u], k, qk, rate[k]);
       if (in.z)
@@ -190,9 +210,11 @@ ThreadBuilder::Values SelectiveGrad::goBack(Value first, Value offset,
   Values sums = shareSums(terms, 32 / shape.lanes, shape.lanes);
   int64_t numSums = sums.size();
   for (int64_t j = 0, run; j < numSums; j += run) {
-    run = j + shape.width <= numSums ? shape.width : 1;
+    run = std::min(shape.width, numSums - j);
+    if (!llvm::isPowerOf2_64(run))
+      run = 1;
     put(ValueRange(sums).slice(j, run), stack,
-        add(placeOf(line, j), j % shape.width));
+        add(add(placeOf(line, j), j % shape.width), mul(group, numSums)));
   }
   putStates(dx, dxs, first);
   putStates(drate, drates, first);
@@ -222,16 +244,15 @@ void SelectiveGrad::putStates(ValueRange terms, Value shared, Value first) {
 //===----------------------------------------------------------------------===//
 
 /// Where the first warp has term m of those that a part of its lanes share for
-/// `count` steps in a line.
-Value SelectiveGrad::placeOfSum(Value m, Value part, Value line,
-                                int64_t count) {
-  int64_t terms = 2 * count * shape.perLane;
+/// a group of steps of a line.
+Value SelectiveGrad::placeOfSum(Value m, Value part, Value line, Value group) {
+  int64_t terms = 2 * together * shape.perLane;
   Value lane = part;
   for (int64_t bit = shape.lanes; bit < 32 && terms % 2 == 0; bit *= 2) {
     terms /= 2;
     lane = add(lane, mul(rem(div(m, terms), 2), bit));
   }
-  Value j = rem(m, terms);
+  Value j = add(rem(m, terms), mul(group, terms));
   line = add(mul(line, shape.perLane / shape.width), div(j, shape.width));
   return add(mul(add(mul(line, shape.threads()), lane), shape.width),
              rem(j, shape.width));
@@ -260,12 +281,8 @@ void SelectiveGrad::storeRowsOf(Value result, Value first, int64_t number) {
     k = add(k, number * shape.perLane);
     Value part = rem(run, shape.lanes);
     Value from = placeOfSum(add(k, mul(rem(t, together), 2 * shape.perLane)),
-                            part, div(t, together), together);
-    if (isRagged()) {
-      Value groups = wholeGroups(first), single = sub(t, mul(groups, together));
-      from = select(below(single, 0), from,
-                    placeOfSum(k, part, add(groups, single), 1));
-    }
+                            part, div(t, grad.stepsOfLine()),
+                            rem(div(t, together), grad.groupsOfLine));
     when(exists, [&] {
       Value sum = get(stack, from);
       for (int64_t warp = 32; warp < shape.threads(); warp += 32)
@@ -288,7 +305,7 @@ void SelectiveGrad::storeRowsOf(Value result, Value first, int64_t number) {
       }
     });
   };
-  if (!manyStates()) {
+  if (!fewRegisters()) {
     for (int64_t i = 0; i < rowsPerThread(); ++i)
       storeOne(add(thread, i * shape.threads()));
     return;

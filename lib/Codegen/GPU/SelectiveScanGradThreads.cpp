@@ -153,13 +153,13 @@ void SelectiveGrad::walkChunk(Value first, ValueRange states,
           [&] { return Values(numbersOfSpan(), this->number(0.0)); });
     };
     walkSpan(begin, offset, h, now, c, [&] {
-      if (!manyStates())
+      if (!fewRegisters())
         loadAhead();
     });
     Values next = when(
         below(zero, number), [&] { return kept(lines, add(number, -1)); },
         [&] { return Values(shape.perLane, this->number(0.0)); });
-    if (manyStates())
+    if (fewRegisters())
       loadAhead();
     llvm::append_range(next, ahead);
     llvm::append_range(next, flat(c));
@@ -231,10 +231,10 @@ void SelectiveGrad::walkTile(Value number) {
               [&] { return none; });
         };
         walkChunk(first, states, numbers, c, [&] {
-          if (!manyStates())
+          if (!fewRegisters())
             loadBefore();
         });
-        if (manyStates())
+        if (fewRegisters())
           loadBefore();
         llvm::append_range(next, flat(c));
         return next;
@@ -266,7 +266,7 @@ void SelectiveGrad::build() {
     lines = shared((grad.spans - 1) * line);
   dss = shared(cells);
   cs = shared(shape.steps * shape.padded);
-  stack = shared(linesOfStack(grad, length) * line);
+  stack = shared(grad.linesOfStack() * line);
   dxs = shared(cells);
   drates = shared(cells);
   if (in.z)

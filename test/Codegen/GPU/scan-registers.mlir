@@ -36,9 +36,9 @@ func.func @many(%u: tensor<1x64x64xbf16>, %a: tensor<64x600xf32>, %b: tensor<1x6
 }
 
 // States that a scan has left; tiles of channels in turn.
-func.func @gradient_given_states(%u: tensor<2x203x128xbf16>, %a: tensor<128x16xf32>, %b: tensor<2x203x16xbf16>, %d: tensor<128xf32>, %h: tensor<2x128x16xf32>, %r: tensor<2x203xi32>, %s: tensor<2x3x128x16xf32>) -> (tensor<2x203x128xbf16>, tensor<2x128x16xf32>) {
+func.func @gradient_given_states(%u: tensor<2x203x128xbf16>, %a: tensor<128x16xf32>, %b: tensor<2x203x16xbf16>, %d: tensor<128xf32>, %h: tensor<2x128x16xf32>, %r: tensor<2x203xi32>, %s: tensor<2x6x128x16xf32>) -> (tensor<2x203x128xbf16>, tensor<2x128x16xf32>) {
   %du, %ddt, %da, %db, %dc, %dd, %dz, %dbias, %dh = heddle.selective_scan_grad %u, %u, %a, %b, %b, %u d(%d : tensor<128xf32>) z(%u : tensor<2x203x128xbf16>)
-    delta_bias(%d : tensor<128xf32>) initial_state(%h : tensor<2x128x16xf32>) reset_ids(%r : tensor<2x203xi32>) dfinal_state(%h : tensor<2x128x16xf32>) chunk_states(%s : tensor<2x3x128x16xf32>) {chunk = 64, delta_softplus}
+    delta_bias(%d : tensor<128xf32>) initial_state(%h : tensor<2x128x16xf32>) reset_ids(%r : tensor<2x203xi32>) dfinal_state(%h : tensor<2x128x16xf32>) chunk_states(%s : tensor<2x6x128x16xf32>) {chunk = 32, delta_softplus}
     : tensor<2x203x128xbf16>, tensor<2x203x128xbf16>, tensor<128x16xf32>, tensor<2x203x16xbf16>, tensor<2x203x16xbf16>, tensor<2x203x128xbf16>
     -> (tensor<2x203x128xbf16>, tensor<2x203x128xbf16>, tensor<128x16xf32>, tensor<2x203x16xbf16>, tensor<2x203x16xbf16>, d tensor<128xf32>, z tensor<2x203x128xbf16>, delta_bias tensor<128xf32>, initial_state tensor<2x128x16xf32>)
   return %du, %dh : tensor<2x203x128xbf16>, tensor<2x128x16xf32>

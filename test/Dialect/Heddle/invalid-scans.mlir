@@ -507,6 +507,17 @@ func.func @partial_sums_are_positive(%u: tensor<2x5x8xf32>, %a: tensor<8x3xf32>,
 // -----
 
 // /*selective_scan_grad_c5*/
+func.func @several_parts_are_f32(%u: tensor<2x5x8xbf16>, %a: tensor<8x3xf32>, %b: tensor<2x5x3xbf16>) {
+  // expected-error @+1 {{expected db of type 'tensor<4x2x5x3xf32>', got 'tensor<4x2x5x3xbf16>'; convert an operand, declare a result so}}
+  %0:5 = heddle.selective_scan_grad %u, %u, %a, %b, %b, %u {partial_sums = 4}
+    : tensor<2x5x8xbf16>, tensor<2x5x8xbf16>, tensor<8x3xf32>, tensor<2x5x3xbf16>, tensor<2x5x3xbf16>, tensor<2x5x8xbf16>
+    -> (tensor<2x5x8xbf16>, tensor<2x5x8xbf16>, tensor<2x8x3xf32>, tensor<4x2x5x3xbf16>, tensor<4x2x5x3xbf16>)
+  return
+}
+
+// -----
+
+// /*selective_scan_grad_c5*/
 func.func @open_sums_have_a_leading_axis(%u: tensor<2x5x8xf32>, %a: tensor<8x3xf32>, %b: tensor<2x5x3xf32>) {
   // expected-error @+1 {{expected db of type 'tensor<4x2x5x3xf32>', got 'tensor<2x5x3xf32>'; convert an operand, declare a result so}}
   %0:5 = heddle.selective_scan_grad %u, %u, %a, %b, %b, %u {partial_sums = 4}

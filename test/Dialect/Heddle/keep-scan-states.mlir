@@ -1,6 +1,6 @@
 // RUN: heddle-opt %s --heddle-keep-scan-states | FileCheck %s
 
-// Up to 16 states have chunks of 64 steps on a GPU. What follows the states, d and c,
+// Few channels have chunks of 64 steps on a GPU. What follows the states, d and c,
 // may differ.
 // CHECK-LABEL: func @a_gradient_takes_the_states_of_its_scan
 // CHECK: %[[Y:.*]], %[[F:.*]], %[[S:.*]] = heddle.selective_scan %{{.*}}, %{{.*}} {chunk = 64 : i64, delta_softplus} {{.*}} -> tensor<2x130x8xf32>, tensor<2x8x16xf32>, chunk_states tensor<2x2x8x16xf32>
@@ -56,13 +56,26 @@ func.func @one_chunk_needs_none(%u: tensor<2x64x8xf32>, %a: tensor<8x16xf32>, %b
   return %y, %g#2 : tensor<2x64x8xf32>, tensor<8x16xf32>
 }
 
-// Chunks of 32 steps have four times as many states as u has elements.
-// CHECK-LABEL: func @many_states_are_made_again
-// CHECK-NOT: chunk
-func.func @many_states_are_made_again(%u: tensor<2x130x8xf32>, %a: tensor<8x128xf32>, %b: tensor<2x130x128xf32>) -> (tensor<2x130x8xf32>, tensor<8x128xf32>) {
+// Chunks of 32 steps have four times as many states as u has elements, for 8 channels
+// a quarter of what b and c have.
+// CHECK-LABEL: func @few_beside_the_rows
+// CHECK: heddle.selective_scan_grad {{.*}} chunk_states({{.*}} : tensor<2x4x8x128xf32>) {chunk = 32 : i64}
+func.func @few_beside_the_rows(%u: tensor<2x130x8xf32>, %a: tensor<8x128xf32>, %b: tensor<2x130x128xf32>) -> (tensor<2x130x8xf32>, tensor<8x128xf32>) {
   %y = heddle.selective_scan %u, %u, %a, %b, %b
     : tensor<2x130x8xf32>, tensor<2x130x8xf32>, tensor<8x128xf32>, tensor<2x130x128xf32>, tensor<2x130x128xf32> -> tensor<2x130x8xf32>
   %g:5 = heddle.selective_scan_grad %u, %u, %a, %b, %b, %y
     : tensor<2x130x8xf32>, tensor<2x130x8xf32>, tensor<8x128xf32>, tensor<2x130x128xf32>, tensor<2x130x128xf32>, tensor<2x130x8xf32> -> (tensor<2x130x8xf32>, tensor<2x130x8xf32>, tensor<8x128xf32>, tensor<2x130x128xf32>, tensor<2x130x128xf32>)
   return %y, %g#2 : tensor<2x130x8xf32>, tensor<8x128xf32>
+}
+
+// Chunks of 16 steps have eight times as many states as u has elements, for 128 channels
+// more than b and c have.
+// CHECK-LABEL: func @many_states_are_made_again
+// CHECK-NOT: chunk
+func.func @many_states_are_made_again(%u: tensor<2x130x128xf32>, %a: tensor<128x128xf32>, %b: tensor<2x130x128xf32>) -> (tensor<2x130x128xf32>, tensor<128x128xf32>) {
+  %y = heddle.selective_scan %u, %u, %a, %b, %b
+    : tensor<2x130x128xf32>, tensor<2x130x128xf32>, tensor<128x128xf32>, tensor<2x130x128xf32>, tensor<2x130x128xf32> -> tensor<2x130x128xf32>
+  %g:5 = heddle.selective_scan_grad %u, %u, %a, %b, %b, %y
+    : tensor<2x130x128xf32>, tensor<2x130x128xf32>, tensor<128x128xf32>, tensor<2x130x128xf32>, tensor<2x130x128xf32>, tensor<2x130x128xf32> -> (tensor<2x130x128xf32>, tensor<2x130x128xf32>, tensor<128x128xf32>, tensor<2x130x128xf32>, tensor<2x130x128xf32>)
+  return %y, %g#2 : tensor<2x130x128xf32>, tensor<128x128xf32>
 }

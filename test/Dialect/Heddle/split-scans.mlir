@@ -15,12 +15,16 @@
 // CHECK: %[[DD:.*]] = linalg.reduce { arith.addf } ins(%[[GD]] : tensor<2x100xf32>)
 // CHECK: return %[[DA]], %[[DB]], %[[DD]]
 
-// On a GPU parts are blocks of threads, whatever the chip. Sums are strided, a thread to
-// each element.
+// On a GPU parts are blocks of threads, whatever the chip. One block has the 100 channels
+// of a sequence, and its sums the type of b. Few parts are added side by side.
 // GPU-LABEL: func @sums_over_blocks_are_reductions
-// GPU: heddle.selective_scan_grad {{.*}}partial_sums = {{[0-9]+}}
+// GPU: heddle.selective_scan_grad {{.*}}partial_sums = 1 : i64
+// GPU-SAME: tensor<2x100x3xf32>, tensor<1x2x5x3xbf16>, tensor<1x2x5x3xbf16>
 // GPU: %[[FLAT:.*]] = tensor.collapse_shape %{{.*}} {{\[}}[0, 1, 2]] : tensor<2x100x3xf32> into tensor<600xf32>
-// GPU: linalg.generic {{.*}}iterator_types = ["parallel", "reduction"]} ins(%[[FLAT]], %{{.*}} : tensor<600xf32>, tensor<2xf32>) outs(%{{.*}} : tensor<300xf32>)
+// GPU: %[[FIRST:.*]] = tensor.extract_slice %[[FLAT]][0] [300] [1]
+// GPU: %[[SECOND:.*]] = tensor.extract_slice %[[FLAT]][300] [300] [1]
+// GPU: linalg.generic {{.*}}iterator_types = ["parallel"]} ins(%[[FIRST]], %[[SECOND]] : tensor<300xf32>, tensor<300xf32>) outs(%{{.*}} : tensor<300xf32>)
+// GPU-NOT: arith.truncf
 func.func @sums_over_blocks_are_reductions(%u: tensor<2x5x100xbf16>, %a: tensor<100x3xf32>, %b: tensor<2x5x3xbf16>, %d: tensor<100xf32>)
     -> (tensor<100x3xf32>, tensor<2x5x3xbf16>, tensor<100xf32>) {
   %0:6 = heddle.selective_scan_grad %u, %u, %a, %b, %b, %u d(%d : tensor<100xf32>)
@@ -53,14 +57,39 @@ func.func @partial_sums_are_bounded(%u: tensor<4x16384x2048xf32>, %a: tensor<204
   return %0#0 : tensor<4x16384x2048xf32>
 }
 
-// 625 tiles of 64 channels, in turn.
+// 313 tiles of 128 channels, in turn.
 // GPU-LABEL: func @given_states_need_no_scratch
-// GPU: heddle.selective_scan_grad {{.*}} chunk_states({{.*}}) {chunk = 64 : i64, partial_sums = 125 : i64}
-// GPU-SAME: tensor<125x2x130x16xf32>{{ ?}})
+// GPU: heddle.selective_scan_grad {{.*}} chunk_states({{.*}}) {chunk = 32 : i64, partial_sums = 105 : i64}
+// GPU-SAME: tensor<105x2x130x16xf32>{{ ?}})
 // CHECK-LABEL: func @given_states_need_no_scratch
-// CHECK-NOT: chunk = 64
-func.func @given_states_need_no_scratch(%u: tensor<2x130x40000xf32>, %a: tensor<40000x16xf32>, %b: tensor<2x130x16xf32>, %h: tensor<2x2x40000x16xf32>) -> tensor<2x130x40000xf32> {
-  %0:5 = heddle.selective_scan_grad %u, %u, %a, %b, %b, %u chunk_states(%h : tensor<2x2x40000x16xf32>) {chunk = 64}
+// CHECK-NOT: chunk = 32
+func.func @given_states_need_no_scratch(%u: tensor<2x130x40000xf32>, %a: tensor<40000x16xf32>, %b: tensor<2x130x16xf32>, %h: tensor<2x4x40000x16xf32>) -> tensor<2x130x40000xf32> {
+  %0:5 = heddle.selective_scan_grad %u, %u, %a, %b, %b, %u chunk_states(%h : tensor<2x4x40000x16xf32>) {chunk = 32}
     : tensor<2x130x40000xf32>, tensor<2x130x40000xf32>, tensor<40000x16xf32>, tensor<2x130x16xf32>, tensor<2x130x16xf32>, tensor<2x130x40000xf32> -> (tensor<2x130x40000xf32>, tensor<2x130x40000xf32>, tensor<40000x16xf32>, tensor<2x130x16xf32>, tensor<2x130x16xf32>)
   return %0#0 : tensor<2x130x40000xf32>
+}
+
+// Blocks of 64 channels leave partial sums. They round once, where they are stored.
+// GPU-LABEL: func @few_parts_are_added_in_registers
+// GPU: heddle.selective_scan_grad {{.*}}partial_sums = 4 : i64
+// GPU: linalg.generic {{.*}}iterator_types = ["parallel"]} ins({{.*}} : tensor<160xf32>, tensor<160xf32>, tensor<160xf32>, tensor<160xf32>) outs(%{{.*}} : tensor<160xbf16>)
+// GPU-COUNT-3: arith.addf
+// GPU-NEXT: %[[SUM:.*]] = arith.truncf
+// GPU-NEXT: linalg.yield %[[SUM]]
+func.func @few_parts_are_added_in_registers(%u: tensor<2x5x256xbf16>, %a: tensor<256x16xf32>, %b: tensor<2x5x16xbf16>) -> tensor<2x5x16xbf16> {
+  %0:5 = heddle.selective_scan_grad %u, %u, %a, %b, %b, %u
+    : tensor<2x5x256xbf16>, tensor<2x5x256xbf16>, tensor<256x16xf32>, tensor<2x5x16xbf16>, tensor<2x5x16xbf16>, tensor<2x5x256xbf16>
+    -> (tensor<2x5x256xbf16>, tensor<2x5x256xbf16>, tensor<256x16xf32>, tensor<2x5x16xbf16>, tensor<2x5x16xbf16>)
+  return %0#3 : tensor<2x5x16xbf16>
+}
+
+// Sums of many are strided, a thread to each element.
+// GPU-LABEL: func @many_parts_are_summed_in_a_loop
+// GPU: %[[FLAT:.*]] = tensor.collapse_shape %{{.*}} {{\[}}[0, 1, 2]] : tensor<17x100x3xf32> into tensor<5100xf32>
+// GPU: linalg.generic {{.*}}iterator_types = ["parallel", "reduction"]} ins(%[[FLAT]], %{{.*}} : tensor<5100xf32>, tensor<17xf32>) outs(%{{.*}} : tensor<300xf32>)
+func.func @many_parts_are_summed_in_a_loop(%u: tensor<17x5x100xf32>, %a: tensor<100x3xf32>, %b: tensor<17x5x3xf32>) -> tensor<100x3xf32> {
+  %0:5 = heddle.selective_scan_grad %u, %u, %a, %b, %b, %u
+    : tensor<17x5x100xf32>, tensor<17x5x100xf32>, tensor<100x3xf32>, tensor<17x5x3xf32>, tensor<17x5x3xf32>, tensor<17x5x100xf32>
+    -> (tensor<17x5x100xf32>, tensor<17x5x100xf32>, tensor<100x3xf32>, tensor<17x5x3xf32>, tensor<17x5x3xf32>)
+  return %0#2 : tensor<100x3xf32>
 }

@@ -26,6 +26,7 @@ struct SelectiveGradPlan {
   int64_t parts;      // of db and dc, a leading axis
   int64_t scratch[2]; // its shape, of f32; zeros: none
   int64_t chunk;      // steps between chunk_states that it reads; 0: none
+  bool inOwnType;     // db and dc, which are whole, have the types of b and c
 };
 SelectiveGradPlan selectiveGradPlan(SelectiveScanGradOp op);
 

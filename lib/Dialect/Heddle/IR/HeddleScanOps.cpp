@@ -187,7 +187,12 @@ LogicalResult SelectiveScanGradOp::verify() {
     if (g.parts) {
       SmallVector<int64_t> shape(type.getShape());
       shape.insert(shape.begin(), *g.parts);
-      type = RankedTensorType::get(shape, Float32Type::get(getContext()));
+      bool ofRows = g.of == getB() || g.of == getC();
+      Type element = Float32Type::get(getContext());
+      if (ofRows && *open == 1 &&
+          g.gradient.getType() == type.clone(shape, type.getElementType()))
+        element = type.getElementType();
+      type = RankedTensorType::get(shape, element);
     }
     /*selective_scan_grad_c4*/
     if (failed(verifyType(*this, g.name, g.gradient.getType(), type)))

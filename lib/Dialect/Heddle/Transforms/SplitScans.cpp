@@ -56,22 +56,53 @@ static Value sumStrided(OpBuilder &b, Location loc, Value flat, Value init,
       .getResult(0);
 }
 
+/// Parts that one kernel reads side by side.
+static constexpr int64_t kFewParts = 16;
+
+/// The same for few rows, added up in registers and stored as `element`.
+static Value sumFew(OpBuilder &b, Location loc, Value flat, int64_t rows,
+                    Type element) {
+  int64_t count =
+      cast<RankedTensorType>(flat.getType()).getNumElements() / rows;
+  SmallVector<Value> slices;
+  for (int64_t row = 0; row < rows; ++row)
+    slices.push_back(tensor::ExtractSliceOp::create(
+        b, loc, flat, ArrayRef<OpFoldResult>{b.getIndexAttr(row * count)},
+        ArrayRef<OpFoldResult>{b.getIndexAttr(count)},
+        ArrayRef<OpFoldResult>{b.getIndexAttr(1)}));
+  Value init =
+      tensor::EmptyOp::create(b, loc, ArrayRef<int64_t>{count}, element);
+  SmallVector<AffineMap> maps(rows + 1, b.getMultiDimIdentityMap(1));
+  return linalg::GenericOp::create(
+             b, loc, init.getType(), slices, init, maps,
+             {utils::IteratorType::parallel},
+             [&](OpBuilder &nested, Location l, ValueRange args) {
+               Value sum = args[0];
+               for (Value row : args.drop_back().drop_front())
+                 sum = arith::AddFOp::create(nested, l, sum, row);
+               if (sum.getType() != element)
+                 sum = arith::TruncFOp::create(nested, l, element, sum);
+               linalg::YieldOp::create(nested, l, sum);
+             })
+      .getResult(0);
+}
+
 /// The sum of `parts` over its leading axis, in the element type of `type`.
 static Value sumParts(OpBuilder &b, Location loc, Value parts,
                       RankedTensorType type, const TileTarget &target) {
   auto partsType = cast<RankedTensorType>(parts.getType());
-  int64_t rank = partsType.getRank();
+  int64_t rank = partsType.getRank(), rows = partsType.getDimSize(0);
   auto shaped = [&](ArrayRef<int64_t> shape) {
     return RankedTensorType::get(shape, partsType.getElementType());
   };
   Value sum;
-  if (partsType.getDimSize(0) == 1) {
+  if (rows == 1) {
     sum = tensor::CollapseShapeOp::create(b, loc, shaped(type.getShape()),
                                           parts, merge(0, 2, rank));
   } else {
     int64_t count = type.getNumElements();
     Value flat = parts;
-    bool strided = target.matrixUnits;
+    bool strided = target.matrixUnits, few = strided && rows <= kFewParts;
     if (strided)
       flat = tensor::CollapseShapeOp::create(
           b, loc, shaped({partsType.getNumElements()}), parts,
@@ -80,25 +111,31 @@ static Value sumParts(OpBuilder &b, Location loc, Value parts,
       flat = tensor::CollapseShapeOp::create(
           b, loc, shaped({partsType.getDimSize(0), count}), parts,
           merge(1, rank, rank));
-    Value zero = arith::ConstantOp::create(
-        b, loc, b.getZeroAttr(partsType.getElementType()));
-    Value init = tensor::EmptyOp::create(b, loc, ArrayRef<int64_t>{count},
-                                         partsType.getElementType());
-    init = linalg::FillOp::create(b, loc, zero, init).getResult(0);
-    if (strided)
-      sum = sumStrided(b, loc, flat, init, partsType.getDimSize(0));
+    auto init = [&]() -> Value {
+      Value zero = arith::ConstantOp::create(
+          b, loc, b.getZeroAttr(partsType.getElementType()));
+      Value empty = tensor::EmptyOp::create(b, loc, ArrayRef<int64_t>{count},
+                                            partsType.getElementType());
+      return linalg::FillOp::create(b, loc, zero, empty).getResult(0);
+    };
+    if (few)
+      sum = sumFew(b, loc, flat, rows, type.getElementType());
+    else if (strided)
+      sum = sumStrided(b, loc, flat, init(), rows);
     else
       sum =
           linalg::ReduceOp::create(
-              b, loc, flat, init, ArrayRef<int64_t>{0},
+              b, loc, flat, init(), ArrayRef<int64_t>{0},
               [](OpBuilder &nested, Location l, ValueRange args) {
                 Value next = arith::AddFOp::create(nested, l, args[1], args[0]);
                 linalg::YieldOp::create(nested, l, next);
               })
               .getResult(0);
     if (rank > 2)
-      sum = tensor::ExpandShapeOp::create(b, loc, shaped(type.getShape()), sum,
-                                          merge(0, rank - 1, rank - 1));
+      sum = tensor::ExpandShapeOp::create(
+          b, loc,
+          type.clone(cast<RankedTensorType>(sum.getType()).getElementType()),
+          sum, merge(0, rank - 1, rank - 1));
   }
   if (type == sum.getType())
     return sum;
@@ -153,10 +190,15 @@ static void split(SelectiveScanGradOp op, const TileTarget &target) {
     return RankedTensorType::get(shape, f32);
   };
   auto typeOf = [](Value v) { return v ? v.getType() : Type(); };
+  auto rows = [&](Value gradient) -> Type {
+    auto type = cast<RankedTensorType>(open(gradient, parts));
+    Type own = cast<RankedTensorType>(gradient.getType()).getElementType();
+    return plan.inOwnType ? type.clone(own) : type;
+  };
   int64_t batch = op.getU().getType().getDimSize(0);
   auto whole = SelectiveScanGradOp::create(
       b, op.getLoc(), op.getDu().getType(), op.getDdelta().getType(),
-      open(op.getDa(), batch), open(op.getDb(), parts), open(op.getDc(), parts),
+      open(op.getDa(), batch), rows(op.getDb()), rows(op.getDc()),
       open(op.getDd(), batch), typeOf(op.getDz()),
       open(op.getDdeltaBias(), batch), typeOf(op.getDinitialState()), scratch,
       op.getU(), op.getDelta(), op.getA(), op.getB(), op.getC(), op.getD(), op.getZ(),

@@ -261,11 +261,16 @@ def gradient_table():
     gradient("groups_of_b_only", groups=2, c_groups=1, channels=128, length=11, batch=1)
     gradient("resets_at_every_step", resets=40, initial=True, dfinal=True, length=40)
     gradient("large_steps", delta="uniform(-110.0, 110.0, 2)", bias=True, length=20)
+    # A block of a GPU has all channels, and two groups of steps to a state kept.
+    for length in (66, 99):
+        gradient(f"one_block_{length}", channels=120, states=16, length=length, initial=True)
+    gradient("one_block_bf16", channels=128, states=9, dtype="bf16", resets=3,
+             **{**everything, "length": 71, "bias": False})
 
 
 def both_table():
-    # GPUs have chunks of 64 steps for up to 16 states, 32 for 64, 16 for 128, 8
-    # for 256; other states are not read.
+    # GPUs have chunks of 64 steps for up to 16 states and 64 channels, 32 for 64
+    # states or more channels, 16 for 128, 8 for 256; other states are not read.
     for length in (63, 64, 65, 128, 129, 200):
         gradient(f"length_{length}", length=length, channels=24, states=16, chunk=0)
     everything = dict(skip=True, gate=True, bias=True, initial=True, dfinal=True,
@@ -279,6 +284,9 @@ def both_table():
     for states, chunk in ((2, 64), (64, 32), (128, 16), (256, 8)):
         gradient(f"states_{states}_given", states=states, length=5 * chunk // 2, channels=20,
                  initial=True, resets=2, chunk=chunk, batch=1)
+    for dtype, length, reverse in (("f32", 67, False), ("bf16", 97, True), ("f16", 94, False)):
+        gradient(f"one_block_{dtype}", dtype=dtype, states=16, resets=3, reverse=reverse, chunk=0,
+                 **{**everything, "length": length, "channels": 104})
     gradient("states_of_other_chunks", states=16, length=70, chunk=10)
     gradient("states_all_given", states=64, chunk=32, resets=3, reverse=True,
              **{**everything, "length": 80})

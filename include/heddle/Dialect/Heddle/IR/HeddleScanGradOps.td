@@ -38,8 +38,8 @@ def Heddle_SelectiveScanGradOp : Heddle_Op<"selective_scan_grad",
     `heddle.selective_scan` of the same operands leaves them; the gradients are
     the same. With `partial_sums = S` the sums over channels and over the batch are
     left to other kernels: db and dc have a leading axis of S parts of the
-    channels, da, dd and ddelta_bias a leading axis B, all f32. `scratch` is
-    memory for the blocks of a GPU, f32, with no meaning afterwards.
+    channels, da, dd and ddelta_bias a leading axis B, all f32. A single part of
+    db and dc may have the type of b instead. `scratch` is memory for the blocks of a GPU, f32, with no meaning afterwards.
 
     Constraints:
 
@@ -50,7 +50,8 @@ def Heddle_SelectiveScanGradOp : Heddle_Op<"selective_scan_grad",
       are there exactly when these are.
     - /*selective_scan_grad_c4*/ gradients have the types of their operands.
     - /*selective_scan_grad_c5*/ partial_sums is positive, and gradients of
-      shared operands are f32 with a leading axis then.
+      shared operands are f32 with a leading axis then; db and dc of one part
+      are f32 or of the type of b.
     - /*selective_scan_grad_c6*/ chunk_states come exactly with a chunk, which is
       positive, and are f32 (B, max(1, ceil(L / chunk)) - 1, D, N).
     - /*selective_scan_grad_c7*/ scratch is f32 of rank 2 and needs partial_sums.
