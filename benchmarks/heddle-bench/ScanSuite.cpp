@@ -182,10 +182,9 @@ double ScanSuite::leastBytes(const ScanConfig &config) {
 double ScanSuite::movedBytes(const Row &row) {
   double bytes = 0;
   for (const char *op : {"ld", "st", "ldgsts"})
-    bytes += number(row.at("counters"),
-                    "smsp__sass_data_bytes_mem_global_op_" + std::string(op) +
-                        ".sum",
-                    0);
+    bytes += number(
+        row.at("counters"),
+        "smsp__sass_data_bytes_mem_global_op_" + std::string(op) + ".sum", 0);
   return bytes;
 }
 

@@ -1,4 +1,5 @@
-//===- Scan.cpp - one scan, and its gradients ------------------------------===//
+//===- Scan.cpp - one scan, and its gradients
+//------------------------------===//
 
 #include "models/GraphBuilder.h"
 #include "models/Models.h"
@@ -117,14 +118,14 @@ SmallVector<Value> ScanGraph::results() {
 Value ScanGraph::weightedSum(Value y, Value weights) {
   size_t rank = cast<RankedTensorType>(y.getType()).getRank();
   StringRef axes = rank == 3 ? "btd" : "bd";
-  Value sum = graph.sum({{y, axes}, {weights, axes}}, rank == 3 ? "bd" : "b",
-                        [&](OpBuilder &b, Location l, ValueRange v) -> Value {
-                          auto wide = [&](Value x) {
-                            return GraphBuilder::convert(b, l, x, graph.f32());
-                          };
-                          return arith::MulFOp::create(b, l, wide(v[0]),
-                                                       wide(v[1]));
-                        });
+  Value sum =
+      graph.sum({{y, axes}, {weights, axes}}, rank == 3 ? "bd" : "b",
+                [&](OpBuilder &b, Location l, ValueRange v) -> Value {
+                  auto wide = [&](Value x) {
+                    return GraphBuilder::convert(b, l, x, graph.f32());
+                  };
+                  return arith::MulFOp::create(b, l, wide(v[0]), wide(v[1]));
+                });
   if (rank == 3)
     sum = graph.sum({sum, "bd"}, "b");
   return graph.sum({sum, "b"}, "");
