@@ -46,8 +46,8 @@ class SelectiveGrad : public SelectiveThreads {
 public:
   SelectiveGrad(SelectiveScanGradOp op, mlir::func::FuncOp kernel,
                 const SelectiveOperands &in, const SelectiveGradShape &shape)
-      : SelectiveThreads(kernel, op.getLoc(), in, shape), op(op), grad(shape),
-        together(shape.together) {}
+      : SelectiveThreads(kernel, op.getLoc(), in, shape, op.numChunks()),
+        op(op), grad(shape), together(shape.together) {}
   void build();
 
 private:
@@ -70,7 +70,16 @@ private:
   Carried unflat(ValueRange values);
 
   //===--- chunks ---------------------------------------------------------===//
-  int64_t chunks() const { return llvm::divideCeil(length, grad.chunk()); }
+  int64_t chunks() const { return llvm::divideCeil(span, grad.chunk()); }
+  /// The number of the last one that this stretch has.
+  Value lastChunk() {
+    int64_t last = std::max<int64_t>(0, chunks() - 1);
+    return count && last > 0 ? div(add(count, -1), grad.chunk()) : index(last);
+  }
+  /// Of sums over time, a part for each stretch.
+  Value partOfTime() {
+    return stretch ? add(mul(batch, stretches), stretch) : batch;
+  }
   Value spansOf(Value first);
   Values loadInputs(Value first);
   void putInputs(ValueRange values, Value first);

@@ -49,6 +49,19 @@ static int64_t sharedFloats(const SelectiveGradShape &s,
   return ofChunk + ofSpan;
 }
 
+/// What blocks see: chunks of time are sequences of their own. The last one may
+/// end within a group of steps.
+static SelectiveOperands stretchesOf(SelectiveScanGradOp op) {
+  SelectiveOperands in = SelectiveOperands::of(op);
+  int64_t chunks = op.numChunks();
+  if (chunks == 1)
+    return in;
+  bool ragged = in.length % 4 != 0;
+  in.batch *= chunks;
+  in.length = scanChunkSteps(in.length, chunks) - (ragged ? 1 : 0);
+  return in;
+}
+
 static int64_t groupsOf(Value rows) {
   auto type = cast<ShapedType>(rows.getType());
   return type.getRank() == 4 ? type.getDimSize(2) : 1;
@@ -129,7 +142,7 @@ static double costOf(const SelectiveGradShape &s, const SelectiveOperands &in) {
 }
 
 SelectiveGradShape heddle::selectiveGradShape(SelectiveScanGradOp op) {
-  SelectiveOperands in = SelectiveOperands::of(op);
+  SelectiveOperands in = stretchesOf(op);
   bool gate = static_cast<bool>(op.getZ());
   bool resets = static_cast<bool>(op.getResetIds());
   SelectiveGradShape s{};
@@ -174,10 +187,10 @@ SelectiveGradPlan heddle::selectiveGradPlan(SelectiveScanGradOp op) {
   // from a scan to its gradient where that is above 1.
   if (op.getA().getType().getDimSize(1) <= s.chunk())
     plan.chunk = s.chunk();
-  auto u = op.getU().getType();
-  int64_t kept = keptChunks(s, u.getDimSize(1));
+  SelectiveOperands in = stretchesOf(op);
+  int64_t kept = keptChunks(s, in.length);
   if (s.tilesOfBlock > 1 && !givesStates(s, op) && kept > 0) {
-    plan.scratch[0] = u.getDimSize(0) * s.groups * s.blocks * kept;
+    plan.scratch[0] = in.batch * s.groups * s.blocks * kept;
     plan.scratch[1] = s.threads() * s.perLane;
   }
   return plan;

@@ -28,7 +28,11 @@ Value SelectiveGrad::startsAt(Value t) {
 }
 
 void SelectiveGrad::openChunk(Value chunk) {
-  starts = in.initialState ? Value() : equal(chunk, 0);
+  if (in.initialState && !op.getFresh())
+    return;
+  starts = equal(chunk, 0);
+  if (stretch)
+    starts = both(starts, equal(stretch, 0));
 }
 
 /// The step size in the decay. A positive rate may overflow in it: the first
@@ -252,8 +256,8 @@ void SelectiveGrad::storeRowsOf(Value result, Value first, int64_t number) {
       exists = below(at, elements);
     if (in.states != shape.padded)
       exists = both(exists, below(n, in.states));
-    if (length % shape.steps != 0)
-      exists = both(exists, below(step, length));
+    if (ScanThreads::isRagged(shape.steps))
+      exists = both(exists, isStep(step));
     // Which lane has state n, and which of its states that is.
     Value run = div(n, shape.width);
     Value k = add(mul(div(run, shape.lanes), shape.width), rem(n, shape.width));

@@ -74,8 +74,7 @@ template <typename OpTy> static LogicalResult verifySelectiveScan(OpTy op) {
           verifyTensor(op, "z", op.getZ(), {batch, length, channels}, element)))
     return failure();
   SmallVector<Axis> initial = {batch, channels, state};
-  if (isa<SelectiveScanOp>(op))
-    allowChunks(op.getInitialState(), initial);
+  allowChunks(op.getInitialState(), initial);
   /*selective_scan_c8*/
   if (failed(verifyTensor(op, "initial_state", op.getInitialState(), initial,
                           Elements::F32)))
@@ -83,6 +82,14 @@ template <typename OpTy> static LogicalResult verifySelectiveScan(OpTy op) {
   /*selective_scan_c9*/
   return verifyTensor(op, "reset_ids", op.getResetIds(), {batch, length},
                       Elements::I32);
+}
+
+/// Only states of chunks can stand for none.
+template <typename OpTy> static LogicalResult verifyFresh(OpTy op) {
+  if (op.getFresh() && op.numChunks() == 1)
+    return op.emitOpError("expected fresh only with initial states of chunks; "
+                          "leave out the initial state");
+  return success();
 }
 
 /// States at the boundaries of chunks, result or operand.
@@ -125,6 +132,9 @@ LogicalResult SelectiveScanOp::verify() {
     return failure();
   if (failed(verifyScanChunks(*this, length.size, numChunks())))
     return failure();
+  /*selective_scan_c12*/
+  if (failed(verifyFresh(*this)))
+    return failure();
   /*selective_scan_c10*/
   return verifyTensor(*this, "y", getY(), {batch, length, channels},
                       getU().getType().getElementType());
@@ -137,12 +147,29 @@ LogicalResult SelectiveScanGradOp::verify() {
     return failure();
   Axis batch{"B", sizeOf(getU(), 0)}, channels{"D", sizeOf(getU(), 2)};
   Axis state{"N", sizeOf(getA(), 1)};
+  SmallVector<Axis> final = {batch, channels, state};
+  bool chunked =
+      getInitialState() && getInitialState().getType().getRank() == 4;
+  if (chunked)
+    final.insert(final.begin() + 1, Axis{"C", sizeOf(getInitialState(), 1)});
   /*selective_scan_grad_c2*/
-  if (failed(verifyTensor(*this, "dfinal_state", getDfinalState(),
-                          {batch, channels, state}, Elements::F32)))
+  if (chunked && !getDfinalState())
+    return emitOpError("expected a dfinal_state of each chunk, as there are "
+                       "initial states of chunks, got none");
+  if (failed(verifyTensor(*this, "dfinal_state", getDfinalState(), final,
+                          Elements::F32)))
     return failure();
   /*selective_scan_grad_c6*/
   if (failed(verifyChunkStates(*this, getChunkStates())))
+    return failure();
+  /*selective_scan_grad_c8*/
+  if (failed(verifyScanChunks(*this, sizeOf(getU(), 1), numChunks())))
+    return failure();
+  if (chunked && getChunkStates())
+    return emitOpError("expected no chunk_states with initial states of "
+                       "chunks, got both; give one of them");
+  /*selective_scan_c12*/
+  if (failed(verifyFresh(*this)))
     return failure();
   /*selective_scan_grad_c7*/
   if (getScratch() && !getPartialSums())
@@ -163,7 +190,8 @@ LogicalResult SelectiveScanGradOp::verify() {
                          << "; leave it out, heddle-split-scans sets it";
   std::optional<int64_t> none, batches;
   if (open)
-    batches = batch.size;
+    batches = ShapedType::isDynamic(batch.size) ? batch.size
+                                                : batch.size * numChunks();
   for (const Gradient &g :
        {Gradient{"du", getU(), getDu(), none},
         Gradient{"ddelta", getDelta(), getDdelta(), none},
@@ -184,6 +212,10 @@ LogicalResult SelectiveScanGradOp::verify() {
     if (!g.of)
       continue;
     auto type = cast<RankedTensorType>(g.of.getType());
+    // Of chunks it is that of the first one walked.
+    if (chunked && g.of == getInitialState())
+      type = RankedTensorType::get({batch.size, channels.size, state.size},
+                                   type.getElementType());
     if (g.parts) {
       SmallVector<int64_t> shape(type.getShape());
       shape.insert(shape.begin(), *g.parts);
@@ -326,6 +358,9 @@ LogicalResult LinearScanOp::verify() {
     return failure();
   /*linear_scan_c9*/
   if (failed(verifyScanChunks(*this, length.size, numChunks())))
+    return failure();
+  /*linear_scan_c11*/
+  if (failed(verifyFresh(*this)))
     return failure();
   /*linear_scan_c10*/
   if (getNanResets() && hasConstantDecay())
