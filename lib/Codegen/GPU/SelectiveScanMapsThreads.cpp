@@ -191,7 +191,11 @@ LogicalResult heddle::buildSelectiveScanMapsThreads(SelectiveScanMapsOp op,
   in.groupSize = std::max<int64_t>(1, selectiveGroup(in.channels, rows, rows));
   SelectiveOperands stretches = in;
   stretches.batch *= op.numChunks() - 1;
-  SelectiveShape shape = selectiveShape(stretches, target);
+  // The number of stretches is that of a kernel that follows: small blocks where
+  // they nearly fill the device.
+  TileTarget nearly = target;
+  nearly.threads = std::max<int64_t>(1, target.threads * 3 / 4);
+  SelectiveShape shape = selectiveShape(stretches, nearly);
   if (shape.perLane > 32)
     return op.emitOpError("expected at most 1024 states to a channel on a GPU, "
                           "got ")
