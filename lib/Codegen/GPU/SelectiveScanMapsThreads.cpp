@@ -191,10 +191,13 @@ LogicalResult heddle::buildSelectiveScanMapsThreads(SelectiveScanMapsOp op,
   in.groupSize = std::max<int64_t>(1, selectiveGroup(in.channels, rows, rows));
   SelectiveOperands stretches = in;
   stretches.batch *= op.numChunks() - 1;
-  // The number of stretches is that of a kernel that follows: small blocks where
-  // they nearly fill the device.
+  // The number of stretches suits the kernel that follows: small blocks that
+  // nearly fill the device will do.
   TileTarget nearly = target;
-  nearly.threads = std::max<int64_t>(1, target.threads * 3 / 4);
+  int64_t blocks = stretches.batch * (in.channels / in.groupSize) *
+                   llvm::divideCeil(in.groupSize, 32);
+  if (4 * blocks >= 3 * target.threads)
+    nearly.threads = std::min(target.threads, blocks);
   SelectiveShape shape = selectiveShape(stretches, nearly);
   if (shape.perLane > 32)
     return op.emitOpError("expected at most 1024 states to a channel on a GPU, "
