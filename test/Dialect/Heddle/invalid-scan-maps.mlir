@@ -140,9 +140,9 @@ func.func @states_of_chunks_of_a_selective_scan(%u: tensor<2x64x8xf32>, %a: tens
 // -----
 
 // /*linear_scan_c9*/
-func.func @states_of_chunks_of_a_linear_scan(%a: tensor<8xf32>, %b: tensor<2x64x8xf32>, %h: tensor<2x0x8xf32>) {
-  // expected-error @+1 {{expected at least 1 chunks, got 0}}
-  %0 = heddle.linear_scan %a, %b initial_state(%h : tensor<2x0x8xf32>) : tensor<8xf32>, tensor<2x64x8xf32> -> (tensor<2x64x8xf32>)
+func.func @states_of_chunks_of_a_linear_scan(%a: tensor<8xf32>, %b: tensor<2x64x8xf32>, %h: tensor<2x1x8xf32>) {
+  // expected-error @+1 {{expected at least 2 chunks, got 1}}
+  %0 = heddle.linear_scan %a, %b initial_state(%h : tensor<2x1x8xf32>) : tensor<8xf32>, tensor<2x64x8xf32> -> (tensor<2x64x8xf32>)
   return
 }
 
@@ -258,5 +258,15 @@ func.func @chunks_have_states_of_their_own(%u: tensor<2x64x8xf32>, %a: tensor<8x
   %0:6 = heddle.selective_scan_grad %u, %u, %a, %b, %b, %u initial_state(%h : tensor<2x4x8x3xf32>) dfinal_state(%h : tensor<2x4x8x3xf32>) chunk_states(%s : tensor<2x3x8x3xf32>) {chunk = 16}
     : tensor<2x64x8xf32>, tensor<2x64x8xf32>, tensor<8x3xf32>, tensor<2x64x3xf32>, tensor<2x64x3xf32>, tensor<2x64x8xf32>
     -> (tensor<2x64x8xf32>, tensor<2x64x8xf32>, tensor<8x3xf32>, tensor<2x64x3xf32>, tensor<2x64x3xf32>, initial_state tensor<2x8x3xf32>)
+  return
+}
+
+// -----
+
+// /*selective_scan_c8*/
+func.func @one_chunk_is_none(%u: tensor<2x64x8xf32>, %a: tensor<8x3xf32>, %b: tensor<2x64x3xf32>, %h: tensor<2x1x8x3xf32>) {
+  // expected-error @+1 {{expected at least 2 chunks, got 1}}
+  %0 = heddle.selective_scan %u, %u, %a, %b, %b initial_state(%h : tensor<2x1x8x3xf32>)
+    : tensor<2x64x8xf32>, tensor<2x64x8xf32>, tensor<8x3xf32>, tensor<2x64x3xf32>, tensor<2x64x3xf32> -> tensor<2x64x8xf32>
   return
 }

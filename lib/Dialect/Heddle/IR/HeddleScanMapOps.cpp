@@ -67,7 +67,7 @@ LogicalResult LinearScanMapsOp::verify() {
                           Elements::I32)))
     return failure();
   /*linear_scan_maps_c5*/
-  return verifyScanChunks(*this, length.size, numChunks(), /*least=*/2);
+  return verifyScanChunks(*this, length.size, numChunks());
 }
 
 LogicalResult SelectiveScanMapsOp::verify() {
@@ -109,7 +109,7 @@ LogicalResult SelectiveScanMapsOp::verify() {
   if (failed(verifyTensor(*this, "state", getState(), entry, Elements::F32)))
     return failure();
   /*selective_scan_maps_c3*/
-  if (failed(verifyScanChunks(*this, length.size, numChunks(), /*least=*/2)))
+  if (failed(verifyScanChunks(*this, length.size, numChunks())))
     return failure();
   /*selective_scan_maps_c4*/
   if (getZ() && !getGradient())

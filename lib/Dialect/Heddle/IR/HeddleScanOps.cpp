@@ -84,6 +84,22 @@ template <typename OpTy> static LogicalResult verifySelectiveScan(OpTy op) {
                       Elements::I32);
 }
 
+/// Chunks of `states`, where these have one axis more than `rank`.
+static LogicalResult verifyChunks(Operation *op, Value states, int64_t rank,
+                                  int64_t length) {
+  auto type = states ? cast<RankedTensorType>(states.getType())
+                     : RankedTensorType();
+  if (!type || type.getRank() == rank)
+    return success();
+  return verifyScanChunks(op, length, type.getDimSize(1));
+}
+
+/// Parts of sums over time: of each batch entry, and chunk.
+static int64_t partsOfTime(int64_t batch, int64_t chunks) {
+  bool isKnown = !ShapedType::isDynamic(batch) && !ShapedType::isDynamic(chunks);
+  return isKnown ? batch * chunks : ShapedType::kDynamic;
+}
+
 /// Only states of chunks can stand for none.
 template <typename OpTy> static LogicalResult verifyFresh(OpTy op) {
   if (op.getFresh() && op.numChunks() == 1)
@@ -130,7 +146,7 @@ LogicalResult SelectiveScanOp::verify() {
   if (failed(verifyTensor(*this, "final_state", getFinalState(),
                           {batch, channels, state}, Elements::F32)))
     return failure();
-  if (failed(verifyScanChunks(*this, length.size, numChunks())))
+  if (failed(verifyChunks(*this, getInitialState(), 3, length.size)))
     return failure();
   /*selective_scan_c12*/
   if (failed(verifyFresh(*this)))
@@ -163,7 +179,7 @@ LogicalResult SelectiveScanGradOp::verify() {
   if (failed(verifyChunkStates(*this, getChunkStates())))
     return failure();
   /*selective_scan_grad_c8*/
-  if (failed(verifyScanChunks(*this, sizeOf(getU(), 1), numChunks())))
+  if (failed(verifyChunks(*this, getInitialState(), 3, sizeOf(getU(), 1))))
     return failure();
   if (chunked && getChunkStates())
     return emitOpError("expected no chunk_states with initial states of "
@@ -190,8 +206,7 @@ LogicalResult SelectiveScanGradOp::verify() {
                          << "; leave it out, heddle-split-scans sets it";
   std::optional<int64_t> none, batches;
   if (open)
-    batches = ShapedType::isDynamic(batch.size) ? batch.size
-                                                : batch.size * numChunks();
+    batches = partsOfTime(batch.size, numChunks());
   for (const Gradient &g :
        {Gradient{"du", getU(), getDu(), none},
         Gradient{"ddelta", getDelta(), getDdelta(), none},
@@ -357,7 +372,7 @@ LogicalResult LinearScanOp::verify() {
                           Elements::I32)))
     return failure();
   /*linear_scan_c9*/
-  if (failed(verifyScanChunks(*this, length.size, numChunks())))
+  if (failed(verifyChunks(*this, getInitialState(), 2, length.size)))
     return failure();
   /*linear_scan_c11*/
   if (failed(verifyFresh(*this)))
@@ -417,7 +432,7 @@ LogicalResult LinearScanGradOp::verify() {
         return failure();
   }
   /*linear_scan_grad_c8*/
-  if (failed(verifyScanChunks(*this, length.size, numChunks())))
+  if (failed(verifyChunks(*this, getDfinalState(), 2, length.size)))
     return failure();
   /*linear_scan_grad_c5*/
   if (failed(verifyTensor(*this, "reset_ids", getResetIds(), {batch, length},
@@ -430,11 +445,9 @@ LogicalResult LinearScanGradOp::verify() {
                        "heddle-split-scans sets it");
   RankedTensorType ofA = getA().getType();
   if (getPartialSums())
-    ofA = RankedTensorType::get({ShapedType::isDynamic(batch.size)
-                                     ? batch.size
-                                     : batch.size * numChunks(),
-                                 channels.size},
-                                Float32Type::get(getContext()));
+    ofA = RankedTensorType::get(
+        {partsOfTime(batch.size, numChunks()), channels.size},
+        Float32Type::get(getContext()));
   auto typeOf = [](Value v) { return v ? v.getType() : Type(); };
   /*linear_scan_grad_c6*/
   for (auto [name, gradient, wanted] :

@@ -62,8 +62,8 @@ def Heddle_SelectiveScanGradOp : Heddle_Op<"selective_scan_grad",
     - /*selective_scan_grad_c6*/ chunk_states come exactly with a chunk, which is
       positive, and are f32 (B, max(1, ceil(L / chunk)) - 1, D, N).
     - /*selective_scan_grad_c7*/ scratch is f32 of rank 2 and needs partial_sums.
-    - /*selective_scan_grad_c8*/ each of C chunks has a step, and chunks go
-      without chunk_states.
+    - /*selective_scan_grad_c8*/ C is at least 2, each of C chunks has a step,
+      and chunks go without chunk_states.
 
     Created by differentiation; becomes a scan kernel. `heddle-split-scans` adds
     `partial_sums`.
@@ -171,7 +171,7 @@ def Heddle_LinearScanGradOp : Heddle_Op<"linear_scan_grad",
       those of the operands are.
     - /*linear_scan_grad_c7*/ partial_sums needs an `a` that is constant over
       time; da is f32 (B, D), or (B * C, D), then.
-    - /*linear_scan_grad_c8*/ each of C chunks has a step.
+    - /*linear_scan_grad_c8*/ C is at least 2, and each of C chunks has a step.
 
     Created by differentiation; a second derivative goes through
     `heddle-decompose-scan-grad`. Becomes a scan kernel; `heddle-split-scans`

@@ -59,7 +59,7 @@ def Heddle_SelectiveScanOp : Heddle_Op<"selective_scan",
     - /*selective_scan_c6*/ d and delta_bias are float of shape (D).
     - /*selective_scan_c7*/ z has the type of u.
     - /*selective_scan_c8*/ initial_state and final_state are f32 (B, D, N), or
-      initial_state is (B, C, D, N) and each of C chunks has a step.
+      initial_state is (B, C, D, N) with C > 1 and each of C chunks has a step.
     - /*selective_scan_c9*/ reset_ids is i32 of shape (B, L).
     - /*selective_scan_c10*/ y has the type of u.
     - /*selective_scan_c11*/ chunk_states come exactly with a chunk, which is
@@ -236,7 +236,7 @@ def Heddle_LinearScanOp : Heddle_Op<"linear_scan",
     - /*linear_scan_c7*/ the imaginary part of a state is there exactly when the
       scan is complex and the state's real part is there.
     - /*linear_scan_c8*/ reset_ids is i32 of shape (B, L).
-    - /*linear_scan_c9*/ each of C chunks has a step.
+    - /*linear_scan_c9*/ C is at least 2, and each of C chunks has a step.
     - /*linear_scan_c10*/ nan_resets needs an `a` that varies over time.
     - /*linear_scan_c11*/ fresh needs initial states of chunks.
 
