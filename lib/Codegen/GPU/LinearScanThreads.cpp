@@ -164,9 +164,7 @@ LogicalResult heddle::buildLinearScanGradThreads(LinearScanGradOp op,
   if (!fixed)
     return success();
   Pair da = t.take(rest);
-  Value part = t.batch;
-  if (t.stretch)
-    part = t.add(t.mul(t.batch, t.stretches), t.slot(t.stretch));
+  Value part = t.partOfTime();
   t.storeChannel(t.sumOverRanks(da.re), op.getDa(), part);
   if (complex)
     t.storeChannel(t.sumOverRanks(da.im), op.getDaImag(), part);

@@ -65,6 +65,10 @@ public:
   Value slot(Value number) {
     return reverse ? sub(index(stretches - 1), number) : number;
   }
+  /// Where sums over the stretch lie among those of all.
+  Value partOfTime() {
+    return stretch ? add(mul(batch, stretches), slot(stretch)) : batch;
+  }
   /// Whether the stretch has a step.
   Value isStep(Value step) {
     return count ? below(step, count) : below(step, span);

@@ -71,15 +71,7 @@ private:
 
   //===--- chunks ---------------------------------------------------------===//
   int64_t chunks() const { return llvm::divideCeil(span, grad.chunk()); }
-  /// The number of the last one that this stretch has.
-  Value lastChunk() {
-    int64_t last = std::max<int64_t>(0, chunks() - 1);
-    return count && last > 0 ? div(add(count, -1), grad.chunk()) : index(last);
-  }
-  /// Of sums over time, a part for each stretch.
-  Value partOfTime() {
-    return stretch ? add(mul(batch, stretches), stretch) : batch;
-  }
+  Value lastChunk();
   Value spansOf(Value first);
   Values loadInputs(Value first);
   void putInputs(ValueRange values, Value first);

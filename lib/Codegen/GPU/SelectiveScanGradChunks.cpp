@@ -90,6 +90,12 @@ void SelectiveGrad::copyRows(Value buffer, Value first, Value shared,
   putRows(rows, shared, firstRow);
 }
 
+/// The number of the last chunk that this stretch has.
+Value SelectiveGrad::lastChunk() {
+  int64_t last = std::max<int64_t>(0, chunks() - 1);
+  return count && last > 0 ? div(add(count, -1), grad.chunk()) : index(last);
+}
+
 /// Spans of a chunk that have a step.
 Value SelectiveGrad::spansOf(Value first) {
   if (grad.spans == 1 || !ScanThreads::isRagged(grad.chunk()))
