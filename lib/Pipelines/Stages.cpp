@@ -94,8 +94,8 @@ void heddle::addFuseStage(OpPassManager &pm, const TileTarget &target,
     ChunkScansPassOptions chunks;
     chunks.threads = target.threads;
     chunks.chunks = scanChunks;
-    pm.addNestedPass<func::FuncOp>(createKeepScanStatesPass());
     pm.addNestedPass<func::FuncOp>(createChunkScansPass(chunks));
+    pm.addNestedPass<func::FuncOp>(createKeepScanStatesPass());
   }
   SplitScansPassOptions scans;
   scans.lanes = target.lanes;

@@ -45,12 +45,12 @@ LogicalResult heddle::buildLinearScanThreads(LinearScanOp op,
     s.resets = s.resets ? t.either(s.resets, starts) : starts;
   };
   auto decay = [&](const Step &s) { return fixed ? fixedDecay : s.decay; };
-  bool hasState = static_cast<bool>(op.getInitialState());
+  bool hasState = op.getInitialState() && !op.getFresh();
   auto next = [&](const Step &s, Pair h) {
     Pair after = t.multiplyAdd(decay(s), h, s.input);
     Value starts = s.resets;
     if (!hasState) {
-      Value isFirst = t.equal(s.step, 0);
+      Value isFirst = t.equal(t.inTime(s.step), 0);
       starts = starts ? t.either(starts, isFirst) : isFirst;
     }
     // No product: a decay may be infinite, its state is zero.
@@ -164,9 +164,7 @@ LogicalResult heddle::buildLinearScanGradThreads(LinearScanGradOp op,
   if (!fixed)
     return success();
   Pair da = t.take(rest);
-  Value part = t.batch;
-  if (t.stretch)
-    part = t.add(t.mul(t.batch, t.stretches), t.stretch);
+  Value part = t.partOfTime();
   t.storeChannel(t.sumOverRanks(da.re), op.getDa(), part);
   if (complex)
     t.storeChannel(t.sumOverRanks(da.im), op.getDaImag(), part);
@@ -234,14 +232,13 @@ LogicalResult heddle::buildLinearScanMapsThreads(LinearScanMapsOp op,
       result.push_back(t.select(s.resets, t.number(1.0), carried[0]));
     return result;
   };
-  Values start;
+  Values carried;
   if (!fixed)
-    t.append(start, t.constant(1.0));
+    t.append(carried, t.constant(1.0));
   if (op.getResetIds())
-    start.push_back(t.number(0.0));
-  Values last =
-      t.run(t.constant(0.0), start,
-            {fixedDecay, read, decay, next, fresh, visit});
+    carried.push_back(t.number(0.0));
+  Values last = t.run(t.constant(0.0), carried,
+                      {fixedDecay, read, decay, next, fresh, visit});
   ValueRange values(last);
   Pair state = t.take(values);
   Values folded = t.foldOverRanks(
@@ -265,11 +262,12 @@ LogicalResult heddle::buildLinearScanMapsThreads(LinearScanMapsOp op,
     if (complex)
       t.storeChannel(map.im, im, {t.batch, entry}, where);
   };
-  Value entry = t.add(t.stretch, 1), first = t.equal(t.stretch, 0);
+  Value entry = t.slot(t.add(t.stretch, 1)), first = t.equal(t.stretch, 0);
+  Value start = t.slot(t.index(0));
   store(product, op.getDecay(), op.getDecayImag(), entry, {});
   store(state, op.getState(), op.getStateImag(), entry, {});
-  // The first entry is the identity.
-  store(t.constant(1.0), op.getDecay(), op.getDecayImag(), t.index(0), first);
-  store(t.constant(0.0), op.getState(), op.getStateImag(), t.index(0), first);
+  // The identity enters the first one.
+  store(t.constant(1.0), op.getDecay(), op.getDecayImag(), start, first);
+  store(t.constant(0.0), op.getState(), op.getStateImag(), start, first);
   return success();
 }

@@ -64,7 +64,7 @@ public:
     if (!state)
       return number(0.0);
     if (extentsOf(state) == 3)
-      return loadOnce(bufferOf(state), {batch, stretch, channel});
+      return loadOnce(bufferOf(state), {batch, slot(stretch), channel});
     return loadOnce(bufferOf(state), {batch, channel});
   }
   Value loadChannel(Value vector) {

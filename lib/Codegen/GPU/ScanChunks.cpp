@@ -1,6 +1,6 @@
 //===- ScanChunks.cpp - how many chunks of time feed a GPU ----------------===//
 
-#include "SelectiveThreads.h"
+#include "SelectiveScanGrad.h"
 
 using namespace mlir;
 using namespace heddle;
@@ -29,6 +29,12 @@ int64_t heddle::scanTimeChunks(Operation *op, const TileTarget &target) {
     small.threads = 1;
     int64_t wide = in.batch * selectiveShape(in, small).tiles;
     return chunksFor(in.length, /*fewestSteps=*/128, blocks, wide, target);
+  }
+  if (auto scan = dyn_cast<SelectiveScanGradOp>(op)) {
+    SelectiveGradShape shape = selectiveGradShape(scan);
+    int64_t blocks = extent(scan.getU(), 0) * shape.groups * shape.blocks;
+    return chunksFor(extent(scan.getU(), 1), /*fewestSteps=*/128, blocks,
+                     blocks, target);
   }
   Value states = isa<LinearScanOp>(op) ? cast<LinearScanOp>(op).getB()
                                        : cast<LinearScanGradOp>(op).getH();

@@ -36,8 +36,17 @@ public:
       return;
     stretch = rem(number, walked);
     origin = mul(stretch, span);
-    if (int64_t tail = length % span; tail != 0 && walked == stretches)
+    int64_t tail = length % span;
+    if (tail == 0)
+      return;
+    if (shortFirst) {
+      using namespace mlir::arith;
+      Value begin = add(origin, tail - span);
+      origin = MaxSIOp::create(b, loc, begin, index(0)).getResult();
+      count = select(equal(stretch, 0), index(tail), index(span));
+    } else if (walked == stretches) {
       count = select(equal(stretch, stretches - 1), index(tail), index(span));
+    }
   }
   /// The number of a step in all of time.
   Value inTime(Value step) { return origin ? add(origin, step) : step; }
@@ -50,6 +59,15 @@ public:
     return inMemory(
         by > 0 ? MinSIOp::create(b, loc, at, index(length - 1)).getResult()
                : MaxSIOp::create(b, loc, at, index(0)).getResult());
+  }
+  /// Where states of a stretch lie in a buffer of all of them, in the order of
+  /// time.
+  Value slot(Value number) {
+    return reverse ? sub(index(stretches - 1), number) : number;
+  }
+  /// Where sums over the stretch lie among those of all.
+  Value partOfTime() {
+    return stretch ? add(mul(batch, stretches), slot(stretch)) : batch;
   }
   /// Whether the stretch has a step.
   Value isStep(Value step) {
@@ -81,6 +99,7 @@ public:
   int64_t length, span;      // steps; of a stretch, the last may have fewer
   int64_t stretches, walked; // to a batch entry
   bool reverse;
+  bool shortFirst = false; // stretches are those of the walk the other way
   Value resetIds, batch;
   Value stretch, origin; // number; its first step in time; null: all of time
   Value count;           // steps that there are, null: span

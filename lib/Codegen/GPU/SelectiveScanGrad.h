@@ -50,8 +50,8 @@ class SelectiveGrad : public SelectiveThreads {
 public:
   SelectiveGrad(SelectiveScanGradOp op, mlir::func::FuncOp kernel,
                 const SelectiveOperands &in, const SelectiveGradShape &shape)
-      : SelectiveThreads(kernel, op.getLoc(), in, shape), op(op), grad(shape),
-        together(shape.together) {}
+      : SelectiveThreads(kernel, op.getLoc(), in, shape, op.numChunks()),
+        op(op), grad(shape), together(shape.together) {}
   void build();
 
 private:
@@ -74,7 +74,8 @@ private:
   Carried unflat(ValueRange values);
 
   //===--- chunks ---------------------------------------------------------===//
-  int64_t chunks() const { return llvm::divideCeil(length, grad.chunk()); }
+  int64_t chunks() const { return llvm::divideCeil(span, grad.chunk()); }
+  Value lastChunk();
   Value spansOf(Value first);
   Values loadInputs(Value first);
   void putInputs(ValueRange values, Value first);
@@ -115,7 +116,8 @@ private:
 
   //===--- walks ----------------------------------------------------------===//
   Value wholeLines(Value first);
-  bool isRagged() const { return length % grad.stepsOfLine() != 0; }
+  /// Whether time ends within a line; stretches of it do not.
+  bool endsInLine() const { return length % grad.stepsOfLine() != 0; }
   Value placeOf(Value line, int64_t k);
   void keep(ValueRange states, Value shared, Value line);
   Values kept(Value shared, Value line);

@@ -23,12 +23,11 @@ ThreadBuilder::Values SelectiveGrad::loadInputs(Value first) {
     }
     return values;
   };
-  if (length % grad.chunk() == 0)
+  if (!isRagged(grad.chunk()))
     return form(true);
   Value last = add(first, grad.chunk() - 1);
   return when(
-      below(last, length), [&] { return form(true); },
-      [&] { return form(false); });
+      isStep(last), [&] { return form(true); }, [&] { return form(false); });
 }
 
 void SelectiveGrad::putInputs(ValueRange values, Value first) {
@@ -91,11 +90,19 @@ void SelectiveGrad::copyRows(Value buffer, Value first, Value shared,
   putRows(rows, shared, firstRow);
 }
 
+/// The number of the last chunk that this stretch has.
+Value SelectiveGrad::lastChunk() {
+  int64_t last = std::max<int64_t>(0, chunks() - 1);
+  return count && last > 0 ? div(add(count, -1), grad.chunk()) : index(last);
+}
+
 /// Spans of a chunk that have a step.
 Value SelectiveGrad::spansOf(Value first) {
-  if (grad.spans == 1 || length % grad.chunk() == 0)
+  if (grad.spans == 1 || !isRagged(grad.chunk()))
     return index(grad.spans);
-  Value left = sub(index(length + shape.steps - 1), first);
+  Value end =
+      count ? add(count, shape.steps - 1) : index(span + shape.steps - 1);
+  Value left = sub(end, first);
   return arith::MinSIOp::create(b, loc, div(left, shape.steps),
                                 index(grad.spans));
 }
@@ -185,13 +192,13 @@ ThreadBuilder::Values SelectiveGrad::loadStatesOf(Value chunk) {
 
 /// The states before the last chunk, with those before the others in memory.
 ThreadBuilder::Values SelectiveGrad::statesAtChunks() {
-  int64_t count = chunks();
-  if (count <= 1 || hasStates())
-    return loadStatesOf(index(std::max<int64_t>(0, count - 1)));
+  Value chunksBeforeLast = lastChunk();
+  if (chunks() <= 1 || hasStates())
+    return loadStatesOf(chunksBeforeLast);
   Values carried = initialStates();
   llvm::append_range(carried, loadInputs(index(0)));
   Values last = loop(
-      index(0), index(count - 1), carried, [&](Value i, ValueRange values) {
+      index(0), chunksBeforeLast, carried, [&](Value i, ValueRange values) {
         Value first = mul(i, grad.chunk()), zero = index(0);
         ValueRange states = take(values, shape.perLane);
         openChunk(i);
@@ -202,7 +209,7 @@ ThreadBuilder::Values SelectiveGrad::statesAtChunks() {
         Value next = add(i, 1);
         Values none(numbersOfInputs(), number(0.0));
         Values ahead = when(
-            below(next, count - 1),
+            below(next, chunksBeforeLast),
             [&] { return loadInputs(mul(next, grad.chunk())); },
             [&] { return none; });
         Values result =

@@ -49,6 +49,17 @@ static int64_t sharedFloats(const SelectiveGradShape &s, bool gate,
   return ofChunk + ofSpan;
 }
 
+/// What blocks see: chunks of time are sequences of their own.
+static SelectiveOperands stretchesOf(SelectiveScanGradOp op) {
+  SelectiveOperands in = SelectiveOperands::of(op);
+  int64_t chunks = op.numChunks();
+  if (chunks == 1)
+    return in;
+  in.batch *= chunks;
+  in.length = scanChunkSteps(in.length, chunks);
+  return in;
+}
+
 static int64_t groupsOf(Value rows) {
   auto type = cast<ShapedType>(rows.getType());
   return type.getRank() == 4 ? type.getDimSize(2) : 1;
@@ -130,7 +141,7 @@ static double costOf(const SelectiveGradShape &s, const SelectiveOperands &in) {
 }
 
 SelectiveGradShape heddle::selectiveGradShape(SelectiveScanGradOp op) {
-  SelectiveOperands in = SelectiveOperands::of(op);
+  SelectiveOperands in = stretchesOf(op);
   bool gate = static_cast<bool>(op.getZ());
   bool resets = static_cast<bool>(op.getResetIds());
   SelectiveGradShape s{};
@@ -179,7 +190,7 @@ SelectiveGradPlan heddle::selectiveGradPlan(SelectiveScanGradOp op) {
   // States of every chunk are N / chunk times u: too many to leave in memory
   // from a scan to its gradient where that is above 1, and where they are more
   // than the rows of b and c.
-  SelectiveOperands in = SelectiveOperands::of(op);
+  SelectiveOperands in = stretchesOf(op);
   if (in.states <= s.chunk() || in.groupSize <= 2 * s.chunk())
     plan.chunk = s.chunk();
   // Nothing else fits into rows of 16 bits, nor are sums of tiles formed there.

@@ -30,7 +30,11 @@ Value SelectiveGrad::startsAt(Value t) {
 }
 
 void SelectiveGrad::openChunk(Value chunk) {
-  starts = in.initialState ? Value() : equal(chunk, 0);
+  if (in.initialState && !op.getFresh())
+    return;
+  starts = equal(chunk, 0);
+  if (stretch)
+    starts = both(starts, equal(stretch, 0));
 }
 
 /// The step size in the decay. A positive rate may overflow in it: the first
@@ -108,7 +112,7 @@ void SelectiveGrad::walkForward(Value first, Value offset, ValueRange states) {
           h = advance(add(begin, u), h);
         return h;
       });
-  if (isRagged())
+  if (endsInLine())
     when(below(mul(lines, grad.stepsOfLine()), stepsOf(first)),
          [&] { keep(last, stack, lines); });
 }
@@ -118,7 +122,7 @@ ThreadBuilder::Values SelectiveGrad::walkBackward(Value first, Value offset,
                                                   ValueRange carried) {
   Value lines = wholeLines(first);
   Values values = llvm::to_vector_of<Value>(carried);
-  if (isRagged()) {
+  if (endsInLine()) {
     Value begin = mul(lines, grad.stepsOfLine()), end = stepsOf(first);
     values = when(
         below(begin, end),
@@ -273,8 +277,8 @@ void SelectiveGrad::storeRowsOf(Value result, Value first, int64_t number) {
       exists = below(at, elements);
     if (in.states != shape.padded)
       exists = both(exists, below(n, in.states));
-    if (length % shape.steps != 0)
-      exists = both(exists, below(step, length));
+    if (isRagged(shape.steps))
+      exists = both(exists, isStep(step));
     // Which lane has state n, and which of its states that is.
     Value run = div(n, shape.width);
     Value k = add(mul(div(run, shape.lanes), shape.width), rem(n, shape.width));

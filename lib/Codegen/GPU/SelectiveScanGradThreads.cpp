@@ -77,7 +77,8 @@ void SelectiveGrad::storeColumnSum(Value sum, Value result) {
     Value all = get(stack, column);
     for (int64_t r = 1; r < shape.lanes; ++r)
       all = plus(all, get(stack, add(column, r * shape.channels)));
-    store(all, destinationOf(result), {batch, add(base, column)}, isColumn);
+    store(all, destinationOf(result), {partOfTime(), add(base, column)},
+          isColumn);
   });
   barrier();
 }
@@ -172,7 +173,7 @@ void SelectiveGrad::walkChunk(Value first, ValueRange states,
 void SelectiveGrad::walkTile(Value number) {
   openTile(div(tile, grad.blocks), number);
   loadConstants();
-  int64_t count = chunks();
+  Value end = lastChunk(), walkedChunks = add(end, 1);
   auto loadAll = [&](Value first) {
     Values numbers = loadInputs(first);
     Value lastSpan = add(first, mul(add(spansOf(first), -1), shape.steps));
@@ -181,9 +182,7 @@ void SelectiveGrad::walkTile(Value number) {
   };
   Values values = statesAtChunks();
   if (readsAhead())
-    llvm::append_range(
-        values,
-        loadAll(index(std::max<int64_t>(0, (count - 1) * grad.chunk()))));
+    llvm::append_range(values, loadAll(mul(end, grad.chunk())));
   int64_t ahead = values.size();
   Carried carried;
   carried.g = Values(shape.perLane, this->number(0.0));
@@ -196,8 +195,8 @@ void SelectiveGrad::walkTile(Value number) {
     carried.dbias = this->number(0.0);
   llvm::append_range(values, flat(carried));
   values =
-      loop(index(0), index(count), values, [&](Value i, ValueRange values) {
-        Value chunk = sub(index(count - 1), i);
+      loop(index(0), walkedChunks, values, [&](Value i, ValueRange values) {
+        Value chunk = sub(end, i);
         Value first = mul(chunk, grad.chunk()), zero = index(0);
         ValueRange states = take(values, shape.perLane);
         openChunk(chunk);
@@ -214,7 +213,7 @@ void SelectiveGrad::walkTile(Value number) {
         Values next;
         auto loadBefore = [&] {
           Values none(ahead, this->number(0.0));
-          if (count <= 1) {
+          if (chunks() <= 1) {
             next = none;
             return;
           }
@@ -243,9 +242,10 @@ void SelectiveGrad::walkTile(Value number) {
   // Rows of the last span have been read.
   if (op.getDd() || op.getDdeltaBias())
     barrier();
-  storeStates(carried.da, destinationOf(op.getDa()), batch);
+  storeStates(carried.da, destinationOf(op.getDa()), partOfTime());
   if (op.getDinitialState())
-    storeStates(carried.g, destinationOf(op.getDinitialState()), batch);
+    storeStates(carried.g, destinationOf(op.getDinitialState()), batch,
+                stretch ? equal(stretch, 0) : Value());
   if (op.getDd())
     storeColumnSum(carried.dd, op.getDd());
   if (op.getDdeltaBias())

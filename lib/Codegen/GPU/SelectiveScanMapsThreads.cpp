@@ -1,7 +1,8 @@
 //===- SelectiveScanMapsThreads.cpp - what stretches of time do to states -===//
 //
-// The walk of the selective scan without what reads the states: from zero, with
-// the sum of the sizes of steps, which is the log of all decays but for a rate.
+// The walk of the selective scan, or of the cotangents of its states, without
+// what reads these: from zero, with the sum of the sizes of steps, which is the
+// log of all decays but for a rate.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,7 +20,10 @@ public:
        const SelectiveShape &shape)
       : SelectiveThreads(kernel, op.getLoc(), in, shape, op.numChunks(),
                          op.numChunks() - 1),
-        op(op) {}
+        op(op) {
+    // Both walks of a gradient have the chunks of the walk forward.
+    shortFirst = op.getGradient();
+  }
   void build();
 
 private:
@@ -34,15 +38,17 @@ private:
   void store(ValueRange states, Value sum, Value cut);
 
   SelectiveScanMapsOp op;
-  Value xs, bs; // shared: (dt, dt u), rows of b
+  Value xs, bs; // shared: (dt, what rows of b are multiplied by), rows of b
 };
 } // namespace
 
-/// What a chunk reads: u, delta, rows of b.
+/// What a chunk reads: u, delta, z, rows of b.
 ThreadBuilder::Values Maps::load(Value first) {
   return loadChunk(first, [&](bool whole, Values &values) {
     loadColumns(in.u, first, whole, values);
     loadColumns(in.delta, first, whole, values);
+    if (in.z)
+      loadColumns(in.z, first, whole, values);
     loadRows(in.b, first, whole, values);
   });
 }
@@ -58,10 +64,18 @@ ThreadBuilder::Values Maps::step(Value t, ValueRange carried) {
                                    number(0.0));
     cut = plus(cut, here);
   }
+  auto unlessStarts = [&](Value x) {
+    return starts ? select(starts, number(0.0), x) : x;
+  };
   for (int64_t k = 0; k < shape.perLane; ++k) {
-    Value before =
-        starts ? select(starts, number(0.0), carried[k]) : carried[k];
-    next.push_back(fma(decay(sizes[0], k), before, times(sizes[1], brow[k])));
+    Value kept = decay(sizes[0], k);
+    // In a walk backward the decay comes after what a step adds.
+    if (op.getGradient())
+      next.push_back(
+          unlessStarts(times(kept, fma(sizes[1], brow[k], carried[k]))));
+    else
+      next.push_back(
+          fma(kept, unlessStarts(carried[k]), times(sizes[1], brow[k])));
   }
   next.append({plus(carried[shape.perLane], sizes[0]), cut});
   return next;
@@ -96,12 +110,13 @@ void Maps::store(ValueRange states, Value sum, Value cut) {
   }
   Value decay = destinationOf(op.getDecay());
   Value state = destinationOf(op.getState());
-  Value entry = add(stretch, 1), first = equal(stretch, 0);
+  Value entry = slot(add(stretch, 1)), first = equal(stretch, 0);
+  Value start = slot(index(0));
   storeStates(decays, decay, {batch, entry});
   storeStates(states, state, {batch, entry});
   Values ones(shape.perLane, number(1.0)), zeros(shape.perLane, number(0.0));
-  storeStates(ones, decay, {batch, index(0)}, first);
-  storeStates(zeros, state, {batch, index(0)}, first);
+  storeStates(ones, decay, {batch, start}, first);
+  storeStates(zeros, state, {batch, start}, first);
 }
 
 void Maps::build() {
@@ -124,12 +139,18 @@ void Maps::build() {
         };
         Value first = mul(i, shape.steps);
         ValueRange states = take(shape.perLane), sums = take(3),
-                   u = take(columns), delta = take(columns);
+                   u = take(columns), delta = take(columns),
+                   z = take(in.z ? columns : 0);
         putRows(take(rows), bs);
-        putResets(first);
+        putResets(first, {}, op.getGradient());
         for (int64_t c = 0; c < columns; ++c)
           when(hasColumn(c), [&] {
             auto [dt, x] = sizes(u[c], delta[c]);
+            if (op.getGradient())
+              x = in.z ? times(u[c], times(z[c], sigmoid(z[c]))) : u[c];
+            // A step that does not exist leaves the states as they are.
+            if (isRagged(shape.steps))
+              dt = select(isStep(add(first, columnStep(c))), dt, number(0.0));
             put(ValueRange{dt, x}, xs, mul(place(columnStep(c), column), 2));
           });
         barrier();
@@ -158,10 +179,11 @@ LogicalResult heddle::buildSelectiveScanMapsThreads(SelectiveScanMapsOp op,
   in.delta = bufferOf(op.getDelta());
   in.a = bufferOf(op.getA());
   in.b = bufferOf(op.getB());
+  in.z = bufferOf(op.getZ());
   in.deltaBias = bufferOf(op.getDeltaBias());
   in.resetIds = bufferOf(op.getResetIds());
   in.softplus = op.getDeltaSoftplus();
-  in.reverse = op.getReverse();
+  in.reverse = op.getReverse() != op.getGradient();
   in.batch = u.getDimSize(0);
   in.length = u.getDimSize(1);
   in.channels = u.getDimSize(2);
@@ -169,7 +191,14 @@ LogicalResult heddle::buildSelectiveScanMapsThreads(SelectiveScanMapsOp op,
   in.groupSize = std::max<int64_t>(1, selectiveGroup(in.channels, rows, rows));
   SelectiveOperands stretches = in;
   stretches.batch *= op.numChunks() - 1;
-  SelectiveShape shape = selectiveShape(stretches, target);
+  // The number of stretches suits the kernel that follows: small blocks that
+  // nearly fill the device will do.
+  TileTarget nearly = target;
+  int64_t blocks = stretches.batch * (in.channels / in.groupSize) *
+                   llvm::divideCeil(in.groupSize, 32);
+  if (4 * blocks >= 3 * target.threads)
+    nearly.threads = std::min(target.threads, blocks);
+  SelectiveShape shape = selectiveShape(stretches, nearly);
   if (shape.perLane > 32)
     return op.emitOpError("expected at most 1024 states to a channel on a GPU, "
                           "got ")

@@ -156,8 +156,9 @@ void Forward::build() {
             if (isRagged(shape.steps))
               dt = select(isStep(add(first, columnStep(c))), dt, number(0.0));
             // Nor has the first step a state before it.
-            if (!in.initialState)
-              dt = select(equal(add(first, columnStep(c)), 0), number(0.0), dt);
+            if (!in.initialState || op.getFresh())
+              dt = select(equal(inTime(add(first, columnStep(c))), 0),
+                          number(0.0), dt);
             put(ValueRange{dt, x}, xs, mul(place(columnStep(c), column), 2));
           });
         barrier();

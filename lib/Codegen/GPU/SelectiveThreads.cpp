@@ -131,7 +131,7 @@ ThreadBuilder::Values SelectiveThreads::loadStates(Value buffer, bool batched) {
     if (batched)
       at.push_back(batch);
     if (batched && cast<MemRefType>(buffer.getType()).getRank() == 4)
-      at.push_back(stretch);
+      at.push_back(slot(stretch));
     at.append({add(base, owner), state(k)});
     states.push_back(load(buffer, at, both(isOwner, isState(k))));
   }
@@ -227,20 +227,22 @@ void SelectiveThreads::putRows(ValueRange values, Value shared,
   }
 }
 
-void SelectiveThreads::putResets(Value first, Value firstPlace) {
+void SelectiveThreads::putResets(Value first, Value firstPlace, bool backward) {
   if (!resetIds)
     return;
   if (!resets)
     resets = shared(shape.steps);
-  Value few =
-      shape.threads() > shape.steps ? below(thread, shape.steps) : Value();
   auto putOne = [&](Value at) {
     Value step = add(first, at);
-    Value starts = startsSegment(step, isStep(step));
+    Value starts = startsSegment(step, isStep(step), backward);
     put(select(starts, number(1.0), number(0.0)), resets,
         firstPlace ? add(at, firstPlace) : at);
   };
-  when(few, [&] { putOne(thread); });
+  for (int64_t at = 0; at < shape.steps; at += shape.threads()) {
+    Value mine = add(thread, at);
+    bool some = at + shape.threads() > shape.steps;
+    when(some ? below(mine, shape.steps) : Value(), [&] { putOne(mine); });
+  }
 }
 
 ThreadBuilder::Values SelectiveThreads::rowOf(Value shared, Value step) {
@@ -259,8 +261,8 @@ std::pair<Value, Value> SelectiveThreads::sizes(Value u, Value delta) {
 }
 
 Value SelectiveThreads::stepsOf(Value first) {
-  if (length % shape.steps == 0)
+  if (!isRagged(shape.steps))
     return index(shape.steps);
-  return arith::MinSIOp::create(b, loc, sub(index(length), first),
-                                index(shape.steps));
+  Value left = sub(count ? count : index(span), first);
+  return arith::MinSIOp::create(b, loc, left, index(shape.steps));
 }

@@ -75,7 +75,7 @@ public:
   /// Calls `body` in two forms, with and without a check of each step.
   Values loadChunk(Value first,
                    llvm::function_ref<void(bool whole, Values &)> body);
-  void putResets(Value first, Value firstPlace = {});
+  void putResets(Value first, Value firstPlace = {}, bool backward = false);
   /// This lane's states in row `step` of a shared buffer of rows.
   Values rowOf(Value shared, Value step);
   /// (dt, dt u) of a column.

@@ -38,6 +38,7 @@ func.func @too_short(%a: tensor<1x2047x64xf32>, %b: tensor<1x2047x64xf32>) -> te
 // A prime length: 8 chunks would be 257 steps, rounded up to 272.
 // CHECK-LABEL: func @prime_length
 // CHECK: linear_scan_maps {{.*}} {reverse} {{.*}} -> (tensor<1x8x64xf32>, tensor<1x8x64xf32>)
+// CHECK: linear_scan {{.*}} {reverse} : tensor<1x8x64xf32>, tensor<1x8x64xf32>
 // Three chunks of 688 steps.
 // THREE-LABEL: func @prime_length
 // THREE: linear_scan_maps {{.*}} -> (tensor<1x3x64xf32>, tensor<1x3x64xf32>)
@@ -110,4 +111,71 @@ func.func @selective_that_fills(%u: tensor<4x16384x1024xf32>, %a: tensor<1024x16
   %0 = heddle.selective_scan %u, %u, %a, %b, %b
     : tensor<4x16384x1024xf32>, tensor<4x16384x1024xf32>, tensor<1024x16xf32>, tensor<4x16384x16xf32>, tensor<4x16384x16xf32> -> tensor<4x16384x1024xf32>
   return %0 : tensor<4x16384x1024xf32>
+}
+
+// Chunks of a gradient have states from maps forward and cotangents from maps backward; the
+// gradient of the initial state is that of the first one.
+// CHECK-LABEL: func @selective_gradient
+// CHECK: %[[MF:.*]], %[[SF:.*]] = heddle.selective_scan_maps %arg0, %arg1, %arg2, %arg3 delta_bias(%arg5 : tensor<64xf32>) {delta_softplus}
+// CHECK: heddle.linear_scan {{.*}} : tensor<1x8x1024xf32>, tensor<1x8x1024xf32>
+// CHECK: %[[HF:.*]] = tensor.expand_shape {{.*}} into tensor<1x8x64x16xf32>
+// CHECK: %[[MB:.*]], %[[SB:.*]] = heddle.selective_scan_maps %arg7, %arg1, %arg2, %arg3 z(%arg4 : tensor<1x1024x64xf32>) delta_bias(%arg5 : tensor<64xf32>) {delta_softplus, gradient}
+// CHECK: heddle.linear_scan {{.*}} {reverse} : tensor<1x8x1024xf32>, tensor<1x8x1024xf32>
+// CHECK: %[[HB:.*]] = tensor.expand_shape {{.*}} into tensor<1x8x64x16xf32>
+// CHECK: heddle.selective_scan_grad %arg0, {{.*}} initial_state(%[[HF]] : tensor<1x8x64x16xf32>) dfinal_state(%[[HB]] : tensor<1x8x64x16xf32>) {delta_softplus}
+// CHECK-SAME: tensor<1x1024x64xf32>
+// CHECK: initial_state tensor<1x64x16xf32>
+func.func @selective_gradient(%u: tensor<1x1024x64xf32>, %dt: tensor<1x1024x64xf32>, %a: tensor<64x16xf32>, %b: tensor<1x1024x16xf32>, %z: tensor<1x1024x64xf32>, %bias: tensor<64xf32>, %h: tensor<1x64x16xf32>, %dy: tensor<1x1024x64xf32>)
+    -> (tensor<1x1024x64xf32>, tensor<64x16xf32>, tensor<1x64x16xf32>) {
+  %0:8 = heddle.selective_scan_grad %u, %dt, %a, %b, %b, %dy z(%z : tensor<1x1024x64xf32>) delta_bias(%bias : tensor<64xf32>) initial_state(%h : tensor<1x64x16xf32>) {delta_softplus}
+    : tensor<1x1024x64xf32>, tensor<1x1024x64xf32>, tensor<64x16xf32>, tensor<1x1024x16xf32>, tensor<1x1024x16xf32>, tensor<1x1024x64xf32>
+    -> (tensor<1x1024x64xf32>, tensor<1x1024x64xf32>, tensor<64x16xf32>, tensor<1x1024x16xf32>, tensor<1x1024x16xf32>, z tensor<1x1024x64xf32>, delta_bias tensor<64xf32>, initial_state tensor<1x64x16xf32>)
+  return %0#0, %0#2, %0#7 : tensor<1x1024x64xf32>, tensor<64x16xf32>, tensor<1x64x16xf32>
+}
+
+// A gradient takes the states of the scan before it. Chunks of a prime length; segments.
+// CHECK-LABEL: func @selective_both
+// CHECK: heddle.selective_scan_maps %arg0, %arg0, %arg1, %arg2 reset_ids(%arg3 : tensor<1x1031xi32>) {reverse} {{.*}} -> tensor<1x8x64x16xf32>
+// CHECK: heddle.linear_scan {{.*}} {nan_resets, reverse}
+// CHECK: %[[H:.*]] = tensor.expand_shape {{.*}} into tensor<1x8x64x16xf32>
+// CHECK: heddle.selective_scan %arg0, {{.*}} initial_state(%[[H]] : tensor<1x8x64x16xf32>) {{.*}} {fresh, reverse}
+// CHECK-NOT: heddle.selective_scan_maps %arg0,
+// CHECK: heddle.selective_scan_maps {{.*}} reset_ids(%arg3 : tensor<1x1031xi32>) {gradient, reverse}
+// CHECK: heddle.linear_scan {{.*}} {nan_resets} : tensor<1x8x1024xf32>
+// CHECK: heddle.selective_scan_grad {{.*}} initial_state(%[[H]] : tensor<1x8x64x16xf32>) {{.*}} {fresh, reverse}
+func.func @selective_both(%u: tensor<1x1031x64xf32>, %a: tensor<64x16xf32>, %b: tensor<1x1031x16xf32>, %r: tensor<1x1031xi32>)
+    -> tensor<64x16xf32> {
+  %y = heddle.selective_scan %u, %u, %a, %b, %b reset_ids(%r : tensor<1x1031xi32>) {reverse}
+    : tensor<1x1031x64xf32>, tensor<1x1031x64xf32>, tensor<64x16xf32>, tensor<1x1031x16xf32>, tensor<1x1031x16xf32> -> tensor<1x1031x64xf32>
+  %0:5 = heddle.selective_scan_grad %u, %u, %a, %b, %b, %y reset_ids(%r : tensor<1x1031xi32>) {reverse}
+    : tensor<1x1031x64xf32>, tensor<1x1031x64xf32>, tensor<64x16xf32>, tensor<1x1031x16xf32>, tensor<1x1031x16xf32>, tensor<1x1031x64xf32>
+    -> (tensor<1x1031x64xf32>, tensor<1x1031x64xf32>, tensor<64x16xf32>, tensor<1x1031x16xf32>, tensor<1x1031x16xf32>)
+  return %0#2 : tensor<64x16xf32>
+}
+
+// Gradients of other scans do not: one of an initial state, one of another function.
+// CHECK-LABEL: func @states_of_other_scans
+// CHECK-COUNT-2: heddle.selective_scan_maps %arg0, %arg0, %arg1, %arg2 :
+func.func @states_of_other_scans(%u: tensor<1x1024x64xf32>, %a: tensor<64x16xf32>, %b: tensor<1x1024x16xf32>, %h: tensor<1x64x16xf32>)
+    -> (tensor<1x1024x64xf32>, tensor<64x16xf32>) {
+  %y = heddle.selective_scan %u, %u, %a, %b, %b
+    : tensor<1x1024x64xf32>, tensor<1x1024x64xf32>, tensor<64x16xf32>, tensor<1x1024x16xf32>, tensor<1x1024x16xf32> -> tensor<1x1024x64xf32>
+  %0:6 = heddle.selective_scan_grad %u, %u, %a, %b, %b, %y initial_state(%h : tensor<1x64x16xf32>)
+    : tensor<1x1024x64xf32>, tensor<1x1024x64xf32>, tensor<64x16xf32>, tensor<1x1024x16xf32>, tensor<1x1024x16xf32>, tensor<1x1024x64xf32>
+    -> (tensor<1x1024x64xf32>, tensor<1x1024x64xf32>, tensor<64x16xf32>, tensor<1x1024x16xf32>, tensor<1x1024x16xf32>, initial_state tensor<1x64x16xf32>)
+  return %y, %0#2 : tensor<1x1024x64xf32>, tensor<64x16xf32>
+}
+
+// 64 blocks for 108 multiprocessors; states that a scan has left.
+// CHECK-LABEL: func @gradients_that_stay
+// CHECK-NOT: maps
+func.func @gradients_that_stay(%u: tensor<4x16384x1024xf32>, %a: tensor<1024x16xf32>, %b: tensor<4x16384x16xf32>, %v: tensor<1x1024x64xf32>, %av: tensor<64x16xf32>, %c: tensor<1x1024x16xf32>, %s: tensor<1x15x64x16xf32>)
+    -> (tensor<1024x16xf32>, tensor<64x16xf32>) {
+  %0:5 = heddle.selective_scan_grad %u, %u, %a, %b, %b, %u
+    : tensor<4x16384x1024xf32>, tensor<4x16384x1024xf32>, tensor<1024x16xf32>, tensor<4x16384x16xf32>, tensor<4x16384x16xf32>, tensor<4x16384x1024xf32>
+    -> (tensor<4x16384x1024xf32>, tensor<4x16384x1024xf32>, tensor<1024x16xf32>, tensor<4x16384x16xf32>, tensor<4x16384x16xf32>)
+  %1:5 = heddle.selective_scan_grad %v, %v, %av, %c, %c, %v chunk_states(%s : tensor<1x15x64x16xf32>) {chunk = 64}
+    : tensor<1x1024x64xf32>, tensor<1x1024x64xf32>, tensor<64x16xf32>, tensor<1x1024x16xf32>, tensor<1x1024x16xf32>, tensor<1x1024x64xf32>
+    -> (tensor<1x1024x64xf32>, tensor<1x1024x64xf32>, tensor<64x16xf32>, tensor<1x1024x16xf32>, tensor<1x1024x16xf32>)
+  return %0#2, %1#2 : tensor<1024x16xf32>, tensor<64x16xf32>
 }

@@ -65,7 +65,7 @@ func.func private @save_names_are_distinct() attributes {p = #heddle.policy<save
 // -----
 
 func.func @a_misspelt_attribute_is_not_kept(%a: tensor<3xf32>, %b: tensor<2x4x3xf32>) {
-  // expected-error @+1 {{expected attributes of the op (nan_resets, reverse) or names with a dialect's prefix, got 'revers'; write 'reverse'}}
+  // expected-error @+1 {{expected attributes of the op (fresh, nan_resets, reverse) or names with a dialect's prefix, got 'revers'; write 'reverse'}}
   %h = heddle.linear_scan %a, %b {revers} : tensor<3xf32>, tensor<2x4x3xf32> -> (tensor<2x4x3xf32>)
   return
 }

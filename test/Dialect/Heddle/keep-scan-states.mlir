@@ -79,3 +79,16 @@ func.func @many_states_are_made_again(%u: tensor<2x130x128xf32>, %a: tensor<128x
     : tensor<2x130x128xf32>, tensor<2x130x128xf32>, tensor<128x128xf32>, tensor<2x130x128xf32>, tensor<2x130x128xf32>, tensor<2x130x128xf32> -> (tensor<2x130x128xf32>, tensor<2x130x128xf32>, tensor<128x128xf32>, tensor<2x130x128xf32>, tensor<2x130x128xf32>)
   return %y, %g#2 : tensor<2x130x128xf32>, tensor<128x128xf32>
 }
+
+// Chunks of time have states of their own.
+// CHECK-LABEL: func @scans_over_chunks_stay
+// CHECK-NOT: chunk
+func.func @scans_over_chunks_stay(%u: tensor<2x160x8xf32>, %a: tensor<8x16xf32>, %b: tensor<2x160x16xf32>, %h: tensor<2x2x8x16xf32>)
+    -> (tensor<2x160x8xf32>, tensor<8x16xf32>) {
+  %y = heddle.selective_scan %u, %u, %a, %b, %b initial_state(%h : tensor<2x2x8x16xf32>)
+    : tensor<2x160x8xf32>, tensor<2x160x8xf32>, tensor<8x16xf32>, tensor<2x160x16xf32>, tensor<2x160x16xf32> -> tensor<2x160x8xf32>
+  %g:6 = heddle.selective_scan_grad %u, %u, %a, %b, %b, %y initial_state(%h : tensor<2x2x8x16xf32>) dfinal_state(%h : tensor<2x2x8x16xf32>)
+    : tensor<2x160x8xf32>, tensor<2x160x8xf32>, tensor<8x16xf32>, tensor<2x160x16xf32>, tensor<2x160x16xf32>, tensor<2x160x8xf32>
+    -> (tensor<2x160x8xf32>, tensor<2x160x8xf32>, tensor<8x16xf32>, tensor<2x160x16xf32>, tensor<2x160x16xf32>, initial_state tensor<2x8x16xf32>)
+  return %y, %g#2 : tensor<2x160x8xf32>, tensor<8x16xf32>
+}

@@ -93,3 +93,15 @@ func.func @many_parts_are_summed_in_a_loop(%u: tensor<17x5x100xf32>, %a: tensor<
     -> (tensor<17x5x100xf32>, tensor<17x5x100xf32>, tensor<100x3xf32>, tensor<17x5x3xf32>, tensor<17x5x3xf32>)
   return %0#2 : tensor<100x3xf32>
 }
+
+// Chunks of time are parts of sums over time. 129 blocks take two tiles of 16 channels in
+// turn, and states before two chunks of 8 steps are scratch.
+// GPU-LABEL: func @sums_of_chunks
+// GPU: %dinitial_state, %scratch = heddle.selective_scan_grad {{.*}} {fresh, partial_sums = 1 : i64}
+// GPU-SAME: -> (tensor<1x4128x17xf32>, tensor<1x4128x17xf32>, tensor<129x17x256xf32>, tensor<1x1x4128x256xf32>, tensor<1x1x4128x256xf32>, initial_state tensor<1x17x256xf32>, scratch tensor<258x4096xf32>)
+func.func @sums_of_chunks(%u: tensor<1x4128x17xf32>, %a: tensor<17x256xf32>, %b: tensor<1x4128x256xf32>, %h: tensor<1x129x17x256xf32>) -> tensor<17x256xf32> {
+  %g:6 = heddle.selective_scan_grad %u, %u, %a, %b, %b, %u initial_state(%h : tensor<1x129x17x256xf32>) dfinal_state(%h : tensor<1x129x17x256xf32>) {fresh}
+    : tensor<1x4128x17xf32>, tensor<1x4128x17xf32>, tensor<17x256xf32>, tensor<1x4128x256xf32>, tensor<1x4128x256xf32>, tensor<1x4128x17xf32>
+    -> (tensor<1x4128x17xf32>, tensor<1x4128x17xf32>, tensor<17x256xf32>, tensor<1x4128x256xf32>, tensor<1x4128x256xf32>, initial_state tensor<1x17x256xf32>)
+  return %g#2 : tensor<17x256xf32>
+}

@@ -30,9 +30,9 @@ struct SelectiveGradPlan {
 };
 SelectiveGradPlan selectiveGradPlan(SelectiveScanGradOp op);
 
-/// Chunks of time to cut a linear_scan, linear_scan_grad or selective_scan into,
-/// so that its blocks fill a GPU of `target.threads` multiprocessors; 1 where
-/// they do anyway, or where time is too short. Sizes are not 0.
+/// Chunks of time to cut a scan or the gradient of one into, so that its blocks
+/// fill a GPU of `target.threads` multiprocessors; 1 where they do anyway, or
+/// where time is too short. Sizes are not 0.
 int64_t scanTimeChunks(mlir::Operation *op, const TileTarget &target);
 
 } // namespace heddle

@@ -32,12 +32,12 @@ struct SelectiveScanRule
         scan.getA().getType(), scan.getB().getType(), scan.getC().getType(),
         typeOf(scan.getD()), typeOf(scan.getZ()), typeOf(scan.getDeltaBias()),
         typeOf(scan.getInitialState()), /*scratch=*/Type(), scan.getU(),
-        scan.getDelta(),
-        scan.getA(), scan.getB(), scan.getC(), scan.getD(), scan.getZ(),
-        scan.getDeltaBias(), scan.getInitialState(), scan.getResetIds(), dy,
-        dfinal, /*chunk_states=*/Value(), scan.getDeltaSoftplusAttr(),
-        scan.getReverseAttr(), /*chunk=*/IntegerAttr(),
-        /*partial_sums=*/IntegerAttr());
+        scan.getDelta(), scan.getA(), scan.getB(), scan.getC(), scan.getD(),
+        scan.getZ(), scan.getDeltaBias(), scan.getInitialState(),
+        scan.getResetIds(), dy, dfinal, /*chunk_states=*/Value(),
+        scan.getDeltaSoftplusAttr(), scan.getReverseAttr(),
+        /*chunk=*/IntegerAttr(),
+        /*partial_sums=*/IntegerAttr(), /*fresh=*/UnitAttr());
     // Gradients are in the order of the float operands that are there.
     unsigned next = 0;
     for (auto [i, operand] : llvm::enumerate(op->getOperands())) {

@@ -82,7 +82,7 @@ static LogicalResult dropStates(SelectiveScanOp op, PatternRewriter &rewriter) {
       op.getDelta(), op.getA(), op.getB(), op.getC(), op.getD(), op.getZ(),
       op.getDeltaBias(), op.getInitialState(), op.getResetIds(),
       op.getDeltaSoftplus(), op.getReverse(),
-      chunks ? op.getChunkAttr() : IntegerAttr());
+      chunks ? op.getChunkAttr() : IntegerAttr(), op.getFresh());
   narrow->setDiscardableAttrs(op->getDiscardableAttrDictionary());
   rewriter.replaceAllUsesWith(op.getY(), narrow.getY());
   if (final)
@@ -118,7 +118,7 @@ static LogicalResult dropFinalState(LinearScanOp op,
       op.getHImag() ? op.getHImag().getType() : Type(), /*final_state=*/Type(),
       /*final_state_imag=*/Type(), op.getA(), op.getB(), op.getAImag(),
       op.getBImag(), op.getInitialState(), op.getInitialStateImag(),
-      op.getResetIds(), op.getReverse(), op.getNanResets());
+      op.getResetIds(), op.getReverse(), op.getNanResets(), op.getFresh());
   narrow->setDiscardableAttrs(op->getDiscardableAttrDictionary());
   rewriter.replaceAllUsesWith(op.getH(), narrow.getH());
   if (op.getHImag())

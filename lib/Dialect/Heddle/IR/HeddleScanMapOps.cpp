@@ -18,6 +18,8 @@ bool heddle::isScanOverChunks(Operation *op) {
     return scan.numChunks() > 1 || scan.getNanResets();
   if (auto scan = dyn_cast<LinearScanGradOp>(op))
     return scan.numChunks() > 1;
+  if (auto scan = dyn_cast<SelectiveScanGradOp>(op))
+    return scan.numChunks() > 1;
   auto scan = dyn_cast<SelectiveScanOp>(op);
   return scan && scan.numChunks() > 1;
 }
@@ -65,7 +67,7 @@ LogicalResult LinearScanMapsOp::verify() {
                           Elements::I32)))
     return failure();
   /*linear_scan_maps_c5*/
-  return verifyScanChunks(*this, length.size, numChunks(), /*least=*/2);
+  return verifyScanChunks(*this, length.size, numChunks());
 }
 
 LogicalResult SelectiveScanMapsOp::verify() {
@@ -87,6 +89,8 @@ LogicalResult SelectiveScanMapsOp::verify() {
     rows.insert(rows.begin() + 2, Axis{"G"});
   /*selective_scan_maps_c1*/
   if (failed(verifyTensor(*this, "b", getB(), rows, Elements::Float)) ||
+      failed(verifyTensor(*this, "z", getZ(), {batch, length, channels},
+                          getU().getType().getElementType())) ||
       failed(verifyTensor(*this, "delta_bias", getDeltaBias(), {channels},
                           Elements::Float)) ||
       failed(verifyTensor(*this, "reset_ids", getResetIds(), {batch, length},
@@ -105,5 +109,11 @@ LogicalResult SelectiveScanMapsOp::verify() {
   if (failed(verifyTensor(*this, "state", getState(), entry, Elements::F32)))
     return failure();
   /*selective_scan_maps_c3*/
-  return verifyScanChunks(*this, length.size, numChunks(), /*least=*/2);
+  if (failed(verifyScanChunks(*this, length.size, numChunks())))
+    return failure();
+  /*selective_scan_maps_c4*/
+  if (getZ() && !getGradient())
+    return emitOpError("expected no z without gradient, got one; leave it to "
+                       "the scan");
+  return success();
 }

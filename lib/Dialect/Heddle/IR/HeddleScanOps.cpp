@@ -74,8 +74,7 @@ template <typename OpTy> static LogicalResult verifySelectiveScan(OpTy op) {
           verifyTensor(op, "z", op.getZ(), {batch, length, channels}, element)))
     return failure();
   SmallVector<Axis> initial = {batch, channels, state};
-  if (isa<SelectiveScanOp>(op))
-    allowChunks(op.getInitialState(), initial);
+  allowChunks(op.getInitialState(), initial);
   /*selective_scan_c8*/
   if (failed(verifyTensor(op, "initial_state", op.getInitialState(), initial,
                           Elements::F32)))
@@ -83,6 +82,30 @@ template <typename OpTy> static LogicalResult verifySelectiveScan(OpTy op) {
   /*selective_scan_c9*/
   return verifyTensor(op, "reset_ids", op.getResetIds(), {batch, length},
                       Elements::I32);
+}
+
+/// Chunks of `states`, where these have one axis more than `rank`.
+static LogicalResult verifyChunks(Operation *op, Value states, int64_t rank,
+                                  int64_t length) {
+  auto type = states ? cast<RankedTensorType>(states.getType())
+                     : RankedTensorType();
+  if (!type || type.getRank() == rank)
+    return success();
+  return verifyScanChunks(op, length, type.getDimSize(1));
+}
+
+/// Parts of sums over time: of each batch entry, and chunk.
+static int64_t partsOfTime(int64_t batch, int64_t chunks) {
+  bool isKnown = !ShapedType::isDynamic(batch) && !ShapedType::isDynamic(chunks);
+  return isKnown ? batch * chunks : ShapedType::kDynamic;
+}
+
+/// Only states of chunks can stand for none.
+template <typename OpTy> static LogicalResult verifyFresh(OpTy op) {
+  if (op.getFresh() && op.numChunks() == 1)
+    return op.emitOpError("expected fresh only with initial states of chunks; "
+                          "leave out the initial state");
+  return success();
 }
 
 /// States at the boundaries of chunks, result or operand.
@@ -123,7 +146,10 @@ LogicalResult SelectiveScanOp::verify() {
   if (failed(verifyTensor(*this, "final_state", getFinalState(),
                           {batch, channels, state}, Elements::F32)))
     return failure();
-  if (failed(verifyScanChunks(*this, length.size, numChunks())))
+  if (failed(verifyChunks(*this, getInitialState(), 3, length.size)))
+    return failure();
+  /*selective_scan_c12*/
+  if (failed(verifyFresh(*this)))
     return failure();
   /*selective_scan_c10*/
   return verifyTensor(*this, "y", getY(), {batch, length, channels},
@@ -137,12 +163,29 @@ LogicalResult SelectiveScanGradOp::verify() {
     return failure();
   Axis batch{"B", sizeOf(getU(), 0)}, channels{"D", sizeOf(getU(), 2)};
   Axis state{"N", sizeOf(getA(), 1)};
+  SmallVector<Axis> final = {batch, channels, state};
+  bool chunked =
+      getInitialState() && getInitialState().getType().getRank() == 4;
+  if (chunked)
+    final.insert(final.begin() + 1, Axis{"C", sizeOf(getInitialState(), 1)});
   /*selective_scan_grad_c2*/
-  if (failed(verifyTensor(*this, "dfinal_state", getDfinalState(),
-                          {batch, channels, state}, Elements::F32)))
+  if (chunked && !getDfinalState())
+    return emitOpError("expected a dfinal_state of each chunk, as there are "
+                       "initial states of chunks, got none");
+  if (failed(verifyTensor(*this, "dfinal_state", getDfinalState(), final,
+                          Elements::F32)))
     return failure();
   /*selective_scan_grad_c6*/
   if (failed(verifyChunkStates(*this, getChunkStates())))
+    return failure();
+  /*selective_scan_grad_c8*/
+  if (failed(verifyChunks(*this, getInitialState(), 3, sizeOf(getU(), 1))))
+    return failure();
+  if (chunked && getChunkStates())
+    return emitOpError("expected no chunk_states with initial states of "
+                       "chunks, got both; give one of them");
+  /*selective_scan_c12*/
+  if (failed(verifyFresh(*this)))
     return failure();
   /*selective_scan_grad_c7*/
   if (getScratch() && !getPartialSums())
@@ -163,7 +206,7 @@ LogicalResult SelectiveScanGradOp::verify() {
                          << "; leave it out, heddle-split-scans sets it";
   std::optional<int64_t> none, batches;
   if (open)
-    batches = batch.size;
+    batches = partsOfTime(batch.size, numChunks());
   for (const Gradient &g :
        {Gradient{"du", getU(), getDu(), none},
         Gradient{"ddelta", getDelta(), getDdelta(), none},
@@ -184,6 +227,10 @@ LogicalResult SelectiveScanGradOp::verify() {
     if (!g.of)
       continue;
     auto type = cast<RankedTensorType>(g.of.getType());
+    // Of chunks it is that of the first one walked.
+    if (chunked && g.of == getInitialState())
+      type = RankedTensorType::get({batch.size, channels.size, state.size},
+                                   type.getElementType());
     if (g.parts) {
       SmallVector<int64_t> shape(type.getShape());
       shape.insert(shape.begin(), *g.parts);
@@ -330,7 +377,10 @@ LogicalResult LinearScanOp::verify() {
                           Elements::I32)))
     return failure();
   /*linear_scan_c9*/
-  if (failed(verifyScanChunks(*this, length.size, numChunks())))
+  if (failed(verifyChunks(*this, getInitialState(), 2, length.size)))
+    return failure();
+  /*linear_scan_c11*/
+  if (failed(verifyFresh(*this)))
     return failure();
   /*linear_scan_c10*/
   if (getNanResets() && hasConstantDecay())
@@ -387,7 +437,7 @@ LogicalResult LinearScanGradOp::verify() {
         return failure();
   }
   /*linear_scan_grad_c8*/
-  if (failed(verifyScanChunks(*this, length.size, numChunks())))
+  if (failed(verifyChunks(*this, getDfinalState(), 2, length.size)))
     return failure();
   /*linear_scan_grad_c5*/
   if (failed(verifyTensor(*this, "reset_ids", getResetIds(), {batch, length},
@@ -400,11 +450,9 @@ LogicalResult LinearScanGradOp::verify() {
                        "heddle-split-scans sets it");
   RankedTensorType ofA = getA().getType();
   if (getPartialSums())
-    ofA = RankedTensorType::get({ShapedType::isDynamic(batch.size)
-                                     ? batch.size
-                                     : batch.size * numChunks(),
-                                 channels.size},
-                                Float32Type::get(getContext()));
+    ofA = RankedTensorType::get(
+        {partsOfTime(batch.size, numChunks()), channels.size},
+        Float32Type::get(getContext()));
   auto typeOf = [](Value v) { return v ? v.getType() : Type(); };
   /*linear_scan_grad_c6*/
   for (auto [name, gradient, wanted] :

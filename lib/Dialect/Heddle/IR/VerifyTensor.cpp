@@ -128,14 +128,13 @@ LogicalResult heddle::verifyType(Operation *op, const Twine &what, Type type,
 }
 
 LogicalResult heddle::verifyScanChunks(Operation *op, int64_t length,
-                                       int64_t chunks, int64_t least) {
+                                       int64_t chunks) {
   if (ShapedType::isDynamic(length) || ShapedType::isDynamic(chunks))
     return success();
-  if (chunks < least)
-    return op->emitOpError("expected at least ")
-           << least << " chunks, got " << chunks;
+  if (chunks < 2)
+    return op->emitOpError("expected at least 2 chunks, got ") << chunks;
   int64_t steps = scanChunkSteps(length, chunks);
-  if (chunks == 1 || (chunks - 1) * steps < length)
+  if ((chunks - 1) * steps < length)
     return success();
   return op->emitOpError("expected chunks that all have steps, got ")
          << chunks << " chunks of " << steps << " steps for " << length

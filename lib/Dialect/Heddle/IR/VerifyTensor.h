@@ -47,10 +47,10 @@ llvm::LogicalResult verifyTensor(mlir::Operation *op, llvm::StringRef what,
 llvm::LogicalResult verifyType(mlir::Operation *op, const llvm::Twine &what,
                                mlir::Type type, mlir::Type wanted);
 
-/// Checks that there are `least` chunks of time (`scanChunkSteps`), and each has
-/// a step; a dynamic number fits.
+/// Checks that there are at least two chunks of time (`scanChunkSteps`), and each
+/// has a step; a dynamic number fits.
 llvm::LogicalResult verifyScanChunks(mlir::Operation *op, int64_t length,
-                                     int64_t chunks, int64_t least = 1);
+                                     int64_t chunks);
 
 } // namespace heddle
 

@@ -1,7 +1,10 @@
 //===- KeepScanStates.cpp - states go from a scan to its gradient ---------===//
 
+#include "ScanStates.h"
+
 #include "heddle/Codegen/GPU/ScanThreads.h"
 #include "heddle/Dialect/Heddle/IR/Heddle.h"
+#include "heddle/Dialect/Heddle/IR/ScanChunks.h"
 #include "heddle/Dialect/Heddle/Transforms/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -15,25 +18,13 @@ namespace heddle {
 using namespace mlir;
 using namespace heddle;
 
-/// Whether a scan walks through the states that a gradient needs. What follows
-/// the states, c, d and z, may differ.
-static bool hasStatesOf(SelectiveScanOp scan, SelectiveScanGradOp grad) {
-  return scan.getU() == grad.getU() && scan.getDelta() == grad.getDelta() &&
-         scan.getA() == grad.getA() && scan.getB() == grad.getB() &&
-         scan.getDeltaBias() == grad.getDeltaBias() &&
-         scan.getInitialState() == grad.getInitialState() &&
-         scan.getResetIds() == grad.getResetIds() &&
-         scan.getDeltaSoftplus() == grad.getDeltaSoftplus() &&
-         scan.getReverse() == grad.getReverse();
-}
-
-/// The last such scan before the gradient in its block; null: there is none.
+/// The last scan before the gradient that has its states; null: there is none.
 static SelectiveScanOp scanOf(SelectiveScanGradOp grad) {
   SelectiveScanOp last;
   for (Operation *user : grad.getU().getUsers()) {
     auto scan = dyn_cast<SelectiveScanOp>(user);
-    if (!scan || scan->getBlock() != grad->getBlock() ||
-        !scan->isBeforeInBlock(grad) || !hasStatesOf(scan, grad))
+    if (!scan || isScanOverChunks(scan) ||
+        !hasStatesOf(scan, scan.getInitialState(), grad))
       continue;
     if (!last || last->isBeforeInBlock(scan))
       last = scan;
@@ -74,7 +65,8 @@ struct KeepScanStates : heddle::impl::KeepScanStatesPassBase<KeepScanStates> {
     IRRewriter b(&getContext());
     SmallVector<SelectiveScanGradOp> grads;
     getOperation().walk([&](SelectiveScanGradOp op) {
-      if (!op.getChunkStates() && op.getU().getType().hasStaticShape())
+      if (!op.getChunkStates() && !isScanOverChunks(op) &&
+          op.getU().getType().hasStaticShape())
         grads.push_back(op);
     });
     for (SelectiveScanGradOp grad : grads) {

@@ -195,17 +195,17 @@ static void split(SelectiveScanGradOp op, const TileTarget &target) {
     Type own = cast<RankedTensorType>(gradient.getType()).getElementType();
     return plan.inOwnType ? type.clone(own) : type;
   };
-  int64_t batch = op.getU().getType().getDimSize(0);
+  int64_t batch = op.getU().getType().getDimSize(0) * op.numChunks();
   auto whole = SelectiveScanGradOp::create(
       b, op.getLoc(), op.getDu().getType(), op.getDdelta().getType(),
       open(op.getDa(), batch), rows(op.getDb()), rows(op.getDc()),
       open(op.getDd(), batch), typeOf(op.getDz()),
       open(op.getDdeltaBias(), batch), typeOf(op.getDinitialState()), scratch,
-      op.getU(), op.getDelta(), op.getA(), op.getB(), op.getC(), op.getD(), op.getZ(),
-      op.getDeltaBias(), op.getInitialState(), op.getResetIds(), op.getDy(),
-      op.getDfinalState(), chunkStates, op.getDeltaSoftplusAttr(),
+      op.getU(), op.getDelta(), op.getA(), op.getB(), op.getC(), op.getD(),
+      op.getZ(), op.getDeltaBias(), op.getInitialState(), op.getResetIds(),
+      op.getDy(), op.getDfinalState(), chunkStates, op.getDeltaSoftplusAttr(),
       op.getReverseAttr(), chunkStates ? op.getChunkAttr() : IntegerAttr(),
-      b.getI64IntegerAttr(parts));
+      b.getI64IntegerAttr(parts), op.getFreshAttr());
   replaceBySums(b, op, whole, target);
 }
 

@@ -1,4 +1,4 @@
-"""Writes tables of scans as MLIR: scan-table.py linear|linear-gradient|selective|gradient|both [PART/PARTS]
+"""Writes tables of scans as MLIR: scan-table.py linear|linear-gradient|selective|gradient|gradient-chunks|both [PART/PARTS]
 
 One function per row, the name says what is in it. Inputs come from comments, as
 check.py reads them. With PART every PARTS-th row is written.
@@ -292,7 +292,36 @@ def both_table():
              **{**everything, "length": 80})
 
 
-{"both": both_table, "gradient": gradient_table, "linear-gradient": linear_gradient_table,
+def gradient_chunks_table():
+    # For three chunks of time on a GPU, multiples of 16 steps: of 96 steps all are
+    # whole and segments start with them in the first sequence, of 101 the last has
+    # 5, of 97 one. Walks in a chunk take 64 steps at once or fewer.
+    everything = dict(skip=True, gate=True, bias=True, initial=True, dfinal=True, channels=20)
+    for dtype in ("f32", "bf16", "f16"):
+        for reverse in (False, True):
+            gradient(f"all_operands_{dtype}" + "_reverse" * reverse, dtype=dtype, resets=3,
+                     reverse=reverse, length=96, **everything)
+    for length in (97, 101, 389):
+        gradient(f"length_{length}", length=length, initial=True, dfinal=True, channels=7)
+    gradient("prime_length_resets", length=101, resets=7, **everything)
+    gradient("prime_length_resets_reverse", length=101, resets=7, reverse=True, **everything)
+    gradient("resets_at_every_step", length=48, resets=48, initial=True, dfinal=True)
+    gradient("no_states", length=96, resets=2)
+    gradient("no_states_reverse", length=101, reverse=True, gate=True)
+    gradient("initial_state_alone", batch=1, length=192, channels=70, initial=True)
+    gradient("final_state_alone", length=101, dfinal=True, skip=True)
+    gradient("no_softplus_bias", softplus=False, bias=True, skip=True, length=96)
+    for states in (1, 3, 16, 64, 128, 256):
+        gradient(f"states_{states}", states=states, length=101, channels=9, batch=1,
+                 initial=True, dfinal=True)
+    gradient("groups", groups=3, channels=111, length=48, initial=True)
+    gradient("groups_of_b_and_c_differ", groups=6, c_groups=4, channels=24, length=53)
+    gradient("delta_in_f32", dtype="bf16", delta_dtype="f32", gate=True, length=53)
+    gradient("large_steps", delta="uniform(-110.0, 110.0, 2)", bias=True, length=48)
+
+
+{"both": both_table, "gradient": gradient_table,
+ "gradient-chunks": gradient_chunks_table, "linear-gradient": linear_gradient_table,
  "linear": linear_table, "selective": selective_table}[sys.argv[1]]()
 part, parts = (int(n) for n in sys.argv[2].split("/")) if len(sys.argv) > 2 else (0, 1)
 print("\n".join(rows[part::parts]))

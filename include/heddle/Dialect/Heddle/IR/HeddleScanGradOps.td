@@ -41,11 +41,19 @@ def Heddle_SelectiveScanGradOp : Heddle_Op<"selective_scan_grad",
     channels, da, dd and ddelta_bias a leading axis B, all f32. A single part of
     db and dc may have the type of b instead. `scratch` is memory for the blocks of a GPU, f32, with no meaning afterwards.
 
+    `heddle-chunk-scans` gives each of C chunks of time its own initial state and
+    the cotangent of its own final state, both (B, C, D, N) in the order of time;
+    chunks are those of `heddle.linear_scan_maps`, as the scan walks. The gradient
+    of the initial state is that of the first chunk walked, (B, D, N), and the
+    leading axis of da, dd and ddelta_bias is B * C. `fresh` is as in
+    `heddle.selective_scan`.
+
     Constraints:
 
     - /*selective_scan_grad_c1*/ the operands are those of a
       `heddle.selective_scan`, and dy has the type of its y.
-    - /*selective_scan_grad_c2*/ dfinal_state is f32 (B, D, N).
+    - /*selective_scan_grad_c2*/ dfinal_state is f32 (B, D, N), or of the shape of
+      initial states of chunks, exactly with these.
     - /*selective_scan_grad_c3*/ gradients of d, z, delta_bias and initial_state
       are there exactly when these are.
     - /*selective_scan_grad_c4*/ gradients have the types of their operands.
@@ -55,6 +63,8 @@ def Heddle_SelectiveScanGradOp : Heddle_Op<"selective_scan_grad",
     - /*selective_scan_grad_c6*/ chunk_states come exactly with a chunk, which is
       positive, and are f32 (B, max(1, ceil(L / chunk)) - 1, D, N).
     - /*selective_scan_grad_c7*/ scratch is f32 of rank 2 and needs partial_sums.
+    - /*selective_scan_grad_c8*/ C is at least 2, each of C chunks has a step,
+      and chunks go without chunk_states.
 
     Created by differentiation; becomes a scan kernel. `heddle-split-scans` adds
     `partial_sums`.
@@ -88,7 +98,8 @@ def Heddle_SelectiveScanGradOp : Heddle_Op<"selective_scan_grad",
     AnyRankedTensor:$dy, Optional<AnyRankedTensor>:$dfinal_state,
     Optional<AnyRankedTensor>:$chunk_states,
     UnitAttr:$delta_softplus, UnitAttr:$reverse,
-    OptionalAttr<I64Attr>:$chunk, OptionalAttr<I64Attr>:$partial_sums
+    OptionalAttr<I64Attr>:$chunk, OptionalAttr<I64Attr>:$partial_sums,
+    UnitAttr:$fresh
   );
   let results = (outs
     AnyRankedTensor:$du, AnyRankedTensor:$ddelta, AnyRankedTensor:$da,
@@ -113,6 +124,12 @@ def Heddle_SelectiveScanGradOp : Heddle_Op<"selective_scan_grad",
   }];
   let hasVerifier = 1;
   let hasCanonicalizer = 1;
+  let extraClassDeclaration = [{
+    /// Chunks of time with states of their own.
+    int64_t numChunks() {
+      return getInitialState() ? scanChunks(getInitialState().getType(), 3) : 1;
+    }
+  }];
 }
 
 def Heddle_LinearScanGradOp : Heddle_Op<"linear_scan_grad",
@@ -137,9 +154,8 @@ def Heddle_LinearScanGradOp : Heddle_Op<"linear_scan_grad",
     initial state and zeros.
 
     `heddle-chunk-scans` gives each of C chunks of time the cotangent of its own
-    final state: dfinal_state is (B, C, D) in the order of the walk backwards,
-    chunks are those of `heddle.linear_scan_maps`. Sums of da are per chunk then,
-    (B * C, D).
+    final state: dfinal_state is (B, C, D) in the order of time, chunks are those
+    of `heddle.linear_scan_maps`. Sums of da are per chunk then, (B * C, D).
 
     Constraints:
 
@@ -156,7 +172,7 @@ def Heddle_LinearScanGradOp : Heddle_Op<"linear_scan_grad",
       those of the operands are.
     - /*linear_scan_grad_c7*/ partial_sums needs an `a` that is constant over
       time; da is f32 (B, D), or (B * C, D), then.
-    - /*linear_scan_grad_c8*/ each of C chunks has a step.
+    - /*linear_scan_grad_c8*/ C is at least 2, and each of C chunks has a step.
 
     Created by differentiation; a second derivative goes through
     `heddle-decompose-scan-grad`. Becomes a scan kernel; `heddle-split-scans`

@@ -11,11 +11,12 @@ def Heddle_LinearScanMapsOp : Heddle_Op<"linear_scan_maps",
   let summary = "what the chunks of a linear scan make of their first state";
   let description = [{
     Time is cut into C chunks of `ceil(L / C)` steps, rounded up to a multiple of
-    16, in walking order. A chunk makes `decay * h + state` of the state `h` that
-    enters it. Entry c of the results is the map of chunk c - 1, and entry 0 is
-    the identity, decay 1 and state 0: a `heddle.linear_scan` over the entries,
-    with `nan_resets` and from the initial state, gives the states that enter the
-    chunks. The last chunk is not read.
+    16, counted in walking order. A chunk makes `decay * h + state` of the state
+    `h` that enters it. The entry of a chunk is the map of the one that is walked
+    before it, and the identity, decay 1 and state 0, for the first: a
+    `heddle.linear_scan` over the entries, the same way round, with `nan_resets`
+    and from the initial state, gives the states that enter the chunks. Entries
+    are in the order of time, from t = 0 on. The last chunk is not read.
 
     Where a segment starts in a chunk, (the real part of) its decay is NaN:
     nothing of h is left. Products of decays stop at the largest number of f32, so
@@ -83,11 +84,17 @@ def Heddle_SelectiveScanMapsOp : Heddle_Op<"selective_scan_maps",
     `heddle.selective_scan`: decay is the exponential of a * dt summed over the
     chunk.
 
+    With `gradient` the walk is that of the `heddle.selective_scan_grad` of a scan
+    with this `reverse`, the other way round, over the same chunks as the scan: u
+    is the cotangent dy, b is c, z the gate, and a step makes
+    `exp(dt * a) * (g + c * dy * silu(z))` of g, or 0 where a segment starts.
+
     Constraints:
 
     - /*selective_scan_maps_c1*/ operands are those of a `heddle.selective_scan`.
     - /*selective_scan_maps_c2*/ results are f32 of shape (B, C, D, N).
     - /*selective_scan_maps_c3*/ there are 2 chunks at least, and each has a step.
+    - /*selective_scan_maps_c4*/ z needs gradient.
 
     Created by `heddle-chunk-scans`; becomes a scan kernel of a GPU.
 
@@ -107,14 +114,15 @@ def Heddle_SelectiveScanMapsOp : Heddle_Op<"selective_scan_maps",
   }];
   let arguments = (ins
     AnyRankedTensor:$u, AnyRankedTensor:$delta, AnyRankedTensor:$a,
-    AnyRankedTensor:$b,
+    AnyRankedTensor:$b, Optional<AnyRankedTensor>:$z,
     Optional<AnyRankedTensor>:$delta_bias, Optional<AnyRankedTensor>:$reset_ids,
-    UnitAttr:$delta_softplus, UnitAttr:$reverse
+    UnitAttr:$delta_softplus, UnitAttr:$reverse, UnitAttr:$gradient
   );
   let results = (outs AnyRankedTensor:$decay, AnyRankedTensor:$state);
   let assemblyFormat = [{
     $u `,` $delta `,` $a `,` $b
-    oilist(`delta_bias` `(` $delta_bias `:` type($delta_bias) `)`
+    oilist(`z` `(` $z `:` type($z) `)`
+      | `delta_bias` `(` $delta_bias `:` type($delta_bias) `)`
       | `reset_ids` `(` $reset_ids `:` type($reset_ids) `)`)
     attr-dict `:` type($u) `,` type($delta) `,` type($a) `,` type($b)
     `->` type($decay) `,` type($state)

@@ -44,8 +44,10 @@ def Heddle_SelectiveScanOp : Heddle_Op<"selective_scan",
     `heddle-keep-scan-states` adds them.
 
     `heddle-chunk-scans` gives each of C chunks of time an initial state of its
-    own, of shape (B, C, D, N) in walking order; chunks are those of
-    `heddle.linear_scan_maps`, the final state is that of the last one.
+    own, of shape (B, C, D, N) in the order of time; chunks are those of
+    `heddle.linear_scan_maps`, the final state is that of the last one walked.
+    With `fresh` no state comes before the first step of all; the first chunk has
+    zeros then.
 
     Constraints:
 
@@ -57,11 +59,12 @@ def Heddle_SelectiveScanOp : Heddle_Op<"selective_scan",
     - /*selective_scan_c6*/ d and delta_bias are float of shape (D).
     - /*selective_scan_c7*/ z has the type of u.
     - /*selective_scan_c8*/ initial_state and final_state are f32 (B, D, N), or
-      initial_state is (B, C, D, N) and each of C chunks has a step.
+      initial_state is (B, C, D, N) with C > 1 and each of C chunks has a step.
     - /*selective_scan_c9*/ reset_ids is i32 of shape (B, L).
     - /*selective_scan_c10*/ y has the type of u.
     - /*selective_scan_c11*/ chunk_states come exactly with a chunk, which is
       positive, and are f32 (B, max(1, ceil(L / chunk)) - 1, D, N).
+    - /*selective_scan_c12*/ fresh needs initial states of chunks.
 
     Created by model builders; becomes a scan kernel.
 
@@ -87,7 +90,8 @@ def Heddle_SelectiveScanOp : Heddle_Op<"selective_scan",
     Optional<AnyRankedTensor>:$delta_bias,
     Optional<AnyRankedTensor>:$initial_state,
     Optional<AnyRankedTensor>:$reset_ids,
-    UnitAttr:$delta_softplus, UnitAttr:$reverse, OptionalAttr<I64Attr>:$chunk
+    UnitAttr:$delta_softplus, UnitAttr:$reverse, OptionalAttr<I64Attr>:$chunk,
+    UnitAttr:$fresh
   );
   let results = (outs AnyRankedTensor:$y, Optional<AnyRankedTensor>:$final_state,
     Optional<AnyRankedTensor>:$chunk_states);
@@ -98,10 +102,10 @@ def Heddle_SelectiveScanOp : Heddle_Op<"selective_scan",
       "::mlir::Value":$b, "::mlir::Value":$c, "::mlir::Value":$d,
       "::mlir::Value":$z, "::mlir::Value":$delta_bias,
       "::mlir::Value":$initial_state, "::mlir::Value":$reset_ids,
-      "bool":$delta_softplus, "bool":$reverse), [{
+      "bool":$delta_softplus, "bool":$reverse, CArg<"bool", "false">:$fresh), [{
       build($_builder, $_state, y, final_state, /*chunk_states=*/::mlir::Type(),
             u, delta, a, b, c, d, z, delta_bias, initial_state, reset_ids,
-            delta_softplus, reverse, /*chunk=*/::mlir::IntegerAttr());
+            delta_softplus, reverse, /*chunk=*/::mlir::IntegerAttr(), fresh);
     }]>
   ];
   let assemblyFormat = [{
@@ -214,9 +218,10 @@ def Heddle_LinearScanOp : Heddle_Op<"linear_scan",
     `heddle.selective_scan`. The gradient of a linear scan is a reversed one.
 
     `heddle-chunk-scans` gives each of C chunks of time an initial state of its
-    own, of shape (B, C, D) in walking order; chunks are those of
-    `heddle.linear_scan_maps`, the final state is that of the last one. With
-    `nan_resets` a NaN as (the real part of) a decay that varies starts a segment.
+    own, of shape (B, C, D) in the order of time; chunks are those of
+    `heddle.linear_scan_maps`, the final state is that of the last one walked,
+    `fresh` is as in `heddle.selective_scan`. With `nan_resets` a NaN as (the real
+    part of) a decay that varies starts a segment.
 
     Constraints:
 
@@ -231,8 +236,9 @@ def Heddle_LinearScanOp : Heddle_Op<"linear_scan",
     - /*linear_scan_c7*/ the imaginary part of a state is there exactly when the
       scan is complex and the state's real part is there.
     - /*linear_scan_c8*/ reset_ids is i32 of shape (B, L).
-    - /*linear_scan_c9*/ each of C chunks has a step.
+    - /*linear_scan_c9*/ C is at least 2, and each of C chunks has a step.
     - /*linear_scan_c10*/ nan_resets needs an `a` that varies over time.
+    - /*linear_scan_c11*/ fresh needs initial states of chunks.
 
     Created by model builders and by differentiation; becomes
     a scan kernel.
@@ -256,7 +262,7 @@ def Heddle_LinearScanOp : Heddle_Op<"linear_scan",
     Optional<AnyRankedTensor>:$initial_state,
     Optional<AnyRankedTensor>:$initial_state_imag,
     Optional<AnyRankedTensor>:$reset_ids,
-    UnitAttr:$reverse, UnitAttr:$nan_resets
+    UnitAttr:$reverse, UnitAttr:$nan_resets, UnitAttr:$fresh
   );
   let results = (outs AnyRankedTensor:$h, Optional<AnyRankedTensor>:$h_imag,
     Optional<AnyRankedTensor>:$final_state,

@@ -152,7 +152,8 @@ def KeepScanStatesPass : Pass<"heddle-keep-scan-states", "::mlir::func::FuncOp">
     delta and b again. The length of a chunk is what the gradient's kernel takes;
     where the kernel has chunks so short that their states are many times u, and
     for sequences of one chunk, nothing changes. Of several scans the last one
-    serves, so that a scan that is made again to save memory does.
+    serves, so that a scan that is made again to save memory does. Scans and
+    gradients over chunks of time (`heddle-chunk-scans`) stay.
   }];
   let dependentDialects = ["::heddle::HeddleDialect"];
 }
@@ -168,7 +169,11 @@ def ChunkScansPass : Pass<"heddle-chunk-scans", "::mlir::func::FuncOp"> {
     twice, so that this is done only where at least 8 chunks come of it, of at
     least 256 steps, or 128 of a selective scan, and with at most two blocks to a
     multiprocessor. `heddle.linear_scan_grad` is walked backward in the same way.
-    `heddle.selective_scan_grad` stays.
+
+    A `heddle.selective_scan_grad` gets initial states of its chunks from maps
+    forward, those of a chunked scan of the same operands before it where there is
+    one, and cotangents of their final states from maps of the walk backward.
+    Scans that leave their states, and gradients that take them, stay.
   }];
   let options = [
     Option<"threads", "threads", "int64_t", "108",
