@@ -87,8 +87,9 @@ private:
   Value decaySize(Value t, Value dt);
   Values advance(Value t, ValueRange states);
   int64_t numbersOfInputs() const {
-    return grad.spans *
-           (2 * columnsPerThread() + (fewRegisters() ? 0 : rowsPerThread()));
+    return fewRegisters()
+               ? 0
+               : grad.spans * (2 * columnsPerThread() + rowsPerThread());
   }
   int64_t numbersOfSpan() const {
     return (in.z ? 2 : 1) * columnsPerThread() +
@@ -97,9 +98,11 @@ private:
   /// Whether a chunk is read while the one before is walked, which takes
   /// registers that groups of steps and many states need.
   bool readsAhead() const { return together == 1 && !fewRegisters(); }
-  /// Whether states take most registers of a thread, or threads have few.
+  /// Whether states or what a chunk reads take most registers of a thread, or
+  /// threads have few.
   bool fewRegisters() const {
-    return shape.perLane > 8 || shape.threads() > 256;
+    int64_t numbers = grad.spans * (2 * columnsPerThread() + rowsPerThread());
+    return shape.perLane > 8 || shape.threads() > 256 || numbers > 48;
   }
 
   //===--- states at the start of chunks ----------------------------------===//

@@ -10,16 +10,17 @@ using namespace heddle;
 //===----------------------------------------------------------------------===//
 
 /// What the walks forward over a chunk read: u, delta and rows of b, span by
-/// span.
+/// span. Where registers are few it is read where it is put.
 ThreadBuilder::Values SelectiveGrad::loadInputs(Value first) {
+  if (fewRegisters())
+    return {};
   auto form = [&](bool whole) {
     Values values;
     for (int64_t span = 0; span < grad.spans; ++span) {
       Value begin = add(first, span * shape.steps);
       loadColumns(in.u, begin, whole, values);
       loadColumns(in.delta, begin, whole, values);
-      if (!fewRegisters())
-        loadRows(in.b, begin, whole, values);
+      loadRows(in.b, begin, whole, values);
     }
     return values;
   };
@@ -34,10 +35,17 @@ void SelectiveGrad::putInputs(ValueRange values, Value first) {
   int64_t columns = columnsPerThread();
   for (int64_t span = 0; span < grad.spans; ++span) {
     Value offset = index(span * shape.steps), begin = add(first, offset);
-    ValueRange u = take(values, columns), delta = take(values, columns);
-    if (fewRegisters())
+    Values read;
+    if (fewRegisters()) {
       copyRows(in.b, begin, bs, offset);
-    else
+      read = loadChunk(begin, [&](bool whole, Values &values) {
+        loadColumns(in.u, begin, whole, values);
+        loadColumns(in.delta, begin, whole, values);
+      });
+      values = read;
+    }
+    ValueRange u = take(values, columns), delta = take(values, columns);
+    if (!fewRegisters())
       putRows(take(values, rowsPerThread()), bs, offset);
     putResets(begin, offset);
     for (int64_t i = 0; i < columns; ++i) {
