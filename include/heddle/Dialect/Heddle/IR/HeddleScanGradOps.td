@@ -39,7 +39,8 @@ def Heddle_SelectiveScanGradOp : Heddle_Op<"selective_scan_grad",
     the same. With `partial_sums = S` the sums over channels and over the batch are
     left to other kernels: db and dc have a leading axis of S parts of the
     channels, da, dd and ddelta_bias a leading axis B, all f32. A single part of
-    db and dc may have the type of b instead. `scratch` is memory for the blocks of a GPU, f32, with no meaning afterwards.
+    db and dc may have the type of b instead. `scratch` is memory for the blocks
+    of a GPU, f32, with no meaning afterwards.
 
     `heddle-chunk-scans` gives each of C chunks of time its own initial state and
     the cotangent of its own final state, both (B, C, D, N) in the order of time;
