@@ -16,8 +16,7 @@ public:
   std::string name() const override { return "scan"; }
   std::string summary() const override {
     return "one selective or linear scan on (batch, seq, model_dim), from and "
-           "to "
-           "a state, without and with the gradients of all its operands";
+           "to a state, without and with the gradients of all its operands";
   }
   std::vector<Row> rows() const override;
   std::vector<std::string> settableKeys() const override {

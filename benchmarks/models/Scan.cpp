@@ -1,5 +1,4 @@
-//===- Scan.cpp - one scan, and its gradients
-//------------------------------===//
+//===- Scan.cpp - one scan, and its gradients -----------------------------===//
 
 #include "models/GraphBuilder.h"
 #include "models/Models.h"

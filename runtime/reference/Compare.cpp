@@ -151,12 +151,8 @@ CompareResult heddle::compareWithReference(const HostTensor &actual,
   if (declared)
     result.declaredRelError =
         std::fmax(roundingError(*declared, exact), options.drawnRelError);
-  DType type = options.computeType.value_or(actual.type.dtype);
-  // An f32 result that no rounding to 16 bits reaches is all f32.
-  if (declared && actual.type.dtype == DType::F32 &&
-      result.declaredRelError == 0)
-    type = DType::F32;
-  Limits limits = limitsFor(type, options);
+  Limits limits =
+      limitsFor(options.computeType.value_or(actual.type.dtype), options);
   // Only attention declares TF32: elsewhere, and in whole models, the rounding
   // of other products is in no reference, and the cap decides.
   if (options.tf32 && (options.model || result.declaredRelError == 0))

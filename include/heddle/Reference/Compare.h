@@ -39,8 +39,7 @@ struct CompareOptions {
   /// max|exact|), so that the declared error alone decides.
   bool model = false;
   /// The type the model computes in, where it differs from the type of the
-  /// tensor (an f32 loss of a bf16 model). An f32 tensor that `declared` has
-  /// without an error, as no rounding to 16 bits reaches it, is judged as f32.
+  /// tensor (an f32 loss of a bf16 model).
   std::optional<DType> computeType;
   /// The largest error of further draws of `declared`, of max|exact|, and how
   /// many there were.

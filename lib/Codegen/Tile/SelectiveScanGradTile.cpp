@@ -344,8 +344,10 @@ void SelectiveScanGrad::overTile() {
         Inputs inputs = load(chunkAt(walk, chunkSize));
         Value before = statesOfChunk(inputs, peek(stacks, walk));
         Outputs outputs = loadOutputs(inputs.chunk);
-        // Two carried states, then the sums.
-        SmallVector<Value> inits = {carried.g, carried.da};
+        // Two carried states, then the sums. Those of da start anew in each
+        // chunk, as long sums round more.
+        Value none = t.fill({rows.size, numStates}, b.getF32Type(), 0.0);
+        SmallVector<Value> inits = {carried.g, none};
         for (int sum = 0; sum < (in.z ? 3 : 2); ++sum)
           inits.push_back(undefined({rows.size, chunkSize}));
         SmallVector<Value> filled = overColumns(
@@ -360,7 +362,9 @@ void SelectiveScanGrad::overTile() {
               return all;
             });
         carried.g = filled[0];
-        carried.da = filled[1];
+        carried.da = overStates(
+            {carried.da, filled[1]}, {Dims{0, 1}, Dims{0, 1}},
+            [](Scalars &e, ValueRange v) { return e.add(v[0], v[1]); });
         finishChunk(inputs, outputs,
                     {filled[2], filled[3], in.z ? filled[4] : Value()},
                     carried);
